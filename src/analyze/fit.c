@@ -11,6 +11,7 @@
 #include "base/alloc.h"
 #include "base/array.h"
 #include "base/escape.h"
+#include "base/text.h"
 
 #define PIECE_MIN 16 /* a name truncated to less than this has no room for a part of its middle */
 #define PIECES_MAX 8 /* number of parts that are tried for one name */
@@ -262,7 +263,7 @@ void fit_note_title(struct ops_buffer *note, struct ops_string title)
 
 void fit_wrap(struct ops_buffer *out, struct ops_string text, size_t room)
 {
-	const char *at = text.bytes, *end = text.bytes + text.size;
+	const char *at = text.bytes, *end = ops_string_end(text);
 
 	for (size_t used = 0, size; at < end; at += size) {
 		const char *blank = memchr(at + 1, ' ', (size_t)(end - at - 1));

@@ -13,6 +13,7 @@
 #include "base/buffer.h"
 #include "base/fault.h"
 #include "base/sum.h"
+#include "base/text.h"
 #include "derive/modules.h"
 #include "derive/steps.h"
 
@@ -63,7 +64,7 @@ static void side_release(struct side *side)
 static bool append_without_addresses(struct ops_buffer *text, struct ops_string name)
 {
 	static const char mark[] = " at 0x";
-	const char *at = name.bytes, *end = name.bytes + name.size, *found;
+	const char *at = name.bytes, *end = ops_string_end(name), *found;
 
 	text->size = 0;
 	while ((found = memmem(at, (size_t)(end - at), mark, sizeof(mark) - 1))) {

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "base/utf8.h"
 
 enum ops_time_unit ops_time_unit_of(const char *text)
@@ -59,15 +60,15 @@ int ops_field_width(const char *text, int columns)
 size_t ops_format_ascii(char *text, size_t size)
 {
 	const size_t unit = strlen(OPS_MICROSECONDS);
-	char *to = text, *end = text + size;
+	size_t to = 0;
 
-	for (const char *at = text; at < end; at++) {
-		bool found = (size_t)(end - at) >= unit && !memcmp(at, OPS_MICROSECONDS, unit);
+	for (size_t at = 0; at < size; at++) {
+		bool found = size - at >= unit && !memcmp(text + at, OPS_MICROSECONDS, unit);
 
-		*to++ = found ? 'u' : *at;
+		text[to++] = found ? 'u' : text[at];
 		at += found ? unit - 2 : 0; /* continue at the "s" */
 	}
-	return (size_t)(to - text);
+	return to;
 }
 
 void ops_format_count(char *out, double count)
@@ -130,7 +131,7 @@ void ops_format_bytes(char *out, int64_t bytes)
 
 size_t ops_text_length(struct ops_string text)
 {
-	const char *end = text.bytes + text.size;
+	const char *end = ops_string_end(text);
 	size_t length = 0;
 
 	for (const char *at = text.bytes; at < end; at += ops_utf8_step(at, end))
@@ -140,7 +141,7 @@ size_t ops_text_length(struct ops_string text)
 
 struct ops_string ops_text_prefix(struct ops_string text, size_t length)
 {
-	const char *end = text.bytes + text.size;
+	const char *end = ops_string_end(text);
 	const char *at = text.bytes;
 
 	for (; length > 0 && at < end; length--)

@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "base/text.h"
 #include "base/utf8.h"
 
 static uint32_t escape_decode(const char *at, size_t length)
@@ -38,7 +39,7 @@ size_t ops_escape_next(const char *at, const char *end, bool *ret_shows)
 
 void ops_plain_append(struct ops_buffer *out, const char *bytes, size_t size)
 {
-	const char *end = bytes + size, *from = bytes;
+	const char *end = ops_bytes_end(bytes, size), *from = bytes;
 	bool shows;
 
 	for (const char *at = bytes, *next; at < end; at = next) {
@@ -62,7 +63,7 @@ static const char *skip_digits(const char *at, const char *end)
 /* Returns whether a text begins like a formula but is a number or a sign: "-1.5e+3", "-". */
 static bool is_signed_number(const char *bytes, size_t size)
 {
-	const char *end = bytes + size, *digits = bytes + 1, *at = skip_digits(digits, end);
+	const char *end = ops_bytes_end(bytes, size), *digits = bytes + 1, *at = skip_digits(digits, end);
 
 	if ((*bytes != '-' && *bytes != '+') || (at == digits && at < end))
 		return false;
@@ -76,7 +77,7 @@ static bool is_signed_number(const char *bytes, size_t size)
 
 void ops_csv_append(struct ops_buffer *out, const char *bytes, size_t size)
 {
-	const char *end = bytes + size;
+	const char *end = ops_bytes_end(bytes, size);
 	bool is_formula = size && memchr("=+-@\t\r", *bytes, 6) && !is_signed_number(bytes, size), quoted = is_formula, shows;
 
 	for (size_t i = 0; i < size && !quoted; i++)
@@ -113,7 +114,7 @@ static void append_fence(struct ops_buffer *out, size_t length)
 void ops_code_append(struct ops_buffer *out, const char *bytes, size_t size)
 {
 	size_t fence = longest_run(bytes, size, '`') + 1;
-	const char *end = bytes + size;
+	const char *end = ops_bytes_end(bytes, size);
 	bool shows;
 
 	append_fence(out, fence);

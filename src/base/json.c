@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/escape.h"
+#include "base/text.h"
 #include "base/utf8.h"
 
 #if defined(__SSE2__)
@@ -166,7 +167,7 @@ static char *spell_last(char *out, const char *bytes, size_t size)
 char *ops_json_string_to(char *out, const char *bytes, size_t size)
 {
 	const char *at = bytes;
-	const char *end = bytes + size;
+	const char *end = ops_bytes_end(bytes, size);
 
 	*out++ = '"';
 	while (end - at >= STEP) {
@@ -196,7 +197,7 @@ void ops_json_string(struct ops_buffer *buffer, const char *bytes, size_t size)
 	 * character: one that begins before the end of a piece is written completely, which adds at most three bytes. */
 	const size_t piece = 4096;
 	const char *at = bytes;
-	const char *end = bytes + size;
+	const char *end = ops_bytes_end(bytes, size);
 
 	ops_buffer_append(buffer, "\"", 1);
 	while (at < end) {

@@ -9,6 +9,7 @@
 
 #include "base/fault.h"
 #include "base/json_scan.h"
+#include "base/text.h"
 #include "base/utf8.h"
 
 #define DEPTH_MAX 256
@@ -168,7 +169,7 @@ static bool json_validate_parse_document(struct scan *scan)
 
 enum ops_code ops_json_validate(const char *text, size_t size, struct ops_error *error)
 {
-	struct scan scan = {.start = text, .at = text, .end = text + size};
+	struct scan scan = {.start = text, .at = text, .end = ops_bytes_end(text, size)};
 
 	if (json_validate_parse_document(&scan))
 		return OPS_OK;

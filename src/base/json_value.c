@@ -8,6 +8,7 @@
 
 #include "base/json.h"
 #include "base/json_scan.h"
+#include "base/text.h"
 #include "base/utf8.h"
 
 /* --- strings -------------------------------------------------------------------------------------------------------- */
@@ -324,7 +325,7 @@ static const char *clean_value(struct cleaner *c, unsigned depth)
 
 const char *ops_json_clean(struct ops_buffer *out, const char *text, size_t size, bool members, bool *ret_words)
 {
-	struct cleaner cleaner = {.out = out, .at = text, .end = text + size};
+	struct cleaner cleaner = {.out = out, .at = text, .end = ops_bytes_end(text, size)};
 	const char *failure;
 
 	if (members) {

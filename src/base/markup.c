@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/escape.h"
+#include "base/text.h"
 #include "base/utf8.h"
 
 static bool is_control(const char *at, size_t length)
@@ -25,7 +26,7 @@ static void markup_append_bytes(struct ops_buffer *out, const char *at, size_t l
 
 void ops_markup_append(struct ops_buffer *out, const char *bytes, size_t size, size_t letters)
 {
-	const char *at = bytes, *end = bytes + size;
+	const char *at = bytes, *end = ops_bytes_end(bytes, size);
 
 	for (size_t n = 0; at < end && n < letters; n++) {
 		size_t length = ops_utf8_length(at, end);

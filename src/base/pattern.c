@@ -14,6 +14,7 @@
 #include "base/alloc.h"
 #include "base/fault.h"
 #include "base/limit.h"
+#include "base/text.h"
 
 #define DEPTH_MAX 100 /* nested groups */
 
@@ -586,7 +587,7 @@ static void find_first(struct ops_pattern *pattern)
 
 enum ops_code ops_pattern_new(const char *bytes, size_t size, struct ops_pattern **ret_pattern, struct ops_error *error)
 {
-	struct parser parser = {.start = bytes, .at = bytes, .end = bytes + size, .error = error};
+	struct parser parser = {.start = bytes, .at = bytes, .end = ops_bytes_end(bytes, size), .error = error};
 
 	if (size > OPS_PATTERN_SIZE_MAX)
 		return ops_fault(error, OPS_INVALID, "regular expression: longer than %d bytes", OPS_PATTERN_SIZE_MAX);

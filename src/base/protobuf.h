@@ -18,6 +18,7 @@
 #include <opstrobe/common.h>
 
 #include "base/buffer.h"
+#include "base/text.h"
 
 enum { OPS_PB_VARINT = 0, OPS_PB_FIXED64 = 1, OPS_PB_BYTES = 2, OPS_PB_FIXED32 = 5 };
 
@@ -142,7 +143,7 @@ static inline bool ops_pb_next(struct ops_pb_message *message, struct ops_pb_fie
 
 static inline struct ops_pb_message ops_pb_inside(const struct ops_pb_field *field)
 {
-	return (struct ops_pb_message){.at = field->bytes.bytes, .end = field->bytes.bytes + field->bytes.size};
+	return (struct ops_pb_message){.at = field->bytes.bytes, .end = ops_string_end(field->bytes)};
 }
 
 static inline double ops_pb_double_of(const struct ops_pb_field *field)

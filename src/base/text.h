@@ -11,6 +11,17 @@
 
 #include <opstrobe/common.h>
 
+/* Returns the end of `size` bytes, which may be NULL if there are none: C allows no addition to NULL, not even of 0. */
+static inline const char *ops_bytes_end(const char *bytes, size_t size)
+{
+	return size ? bytes + size : bytes;
+}
+
+static inline const char *ops_string_end(struct ops_string string)
+{
+	return ops_bytes_end(string.bytes, string.size);
+}
+
 static inline bool ops_begins_with(const char *bytes, size_t size, const char *prefix)
 {
 	size_t prefix_size = strlen(prefix);

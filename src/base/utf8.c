@@ -7,6 +7,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/text.h"
+
 static bool is_between(uint8_t byte, uint8_t low, uint8_t high)
 {
 	return byte >= low && byte <= high;
@@ -62,7 +64,7 @@ size_t ops_utf8_step(const char *at, const char *end)
 
 bool ops_utf8_valid(const char *bytes, size_t size)
 {
-	const char *end = bytes + size;
+	const char *end = ops_bytes_end(bytes, size);
 
 	while (bytes < end) {
 		uint64_t word = UINT64_MAX;

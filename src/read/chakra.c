@@ -28,7 +28,7 @@ struct chakra_attribute {
 
 static struct ops_pb_message message_of(struct ops_string bytes)
 {
-	return (struct ops_pb_message){.at = bytes.bytes, .end = bytes.bytes + bytes.size};
+	return (struct ops_pb_message){.at = bytes.bytes, .end = ops_string_end(bytes)};
 }
 
 static struct chakra_attribute chakra_read_attribute(struct ops_pb_field field)
@@ -165,7 +165,7 @@ static void put_ids(struct ops_buffer *out, struct ops_pb_message node, uint32_t
 	size_t count = 0;
 
 	while (ops_pb_next(&node, &field)) {
-		const char *at = field.bytes.bytes, *end = at + field.bytes.size;
+		const char *at = field.bytes.bytes, *end = ops_string_end(field.bytes);
 
 		if (field.number == number && field.type == OPS_PB_VARINT)
 			put_id(out, key, count++, field.value);
@@ -297,7 +297,7 @@ static bool chakra_read_node(struct ops_string text, struct execution_node *ret_
 static enum ops_code chakra_add_nodes(struct execution_nodes *nodes, struct ops_string file)
 {
 	struct ops_builder *builder = nodes->in->builder;
-	const char *at = file.bytes, *end = at + file.size;
+	const char *at = file.bytes, *end = ops_string_end(file);
 
 	for (bool is_metadata = true; at < end; is_metadata = false) {
 		const char *start = at;
@@ -346,7 +346,7 @@ bool ops_is_chakra(const char *head, size_t size)
 
 	if (!size || !ops_pb_take_varint(&at, end, &length) || length > (uint64_t)(end - at))
 		return false;
-	if (!has_fields((struct ops_pb_message){.at = at, .end = at + length}, false, metadata, sizeof(metadata) - 1))
+	if (!has_fields((struct ops_pb_message){.at = at, .end = ops_bytes_end(at, length)}, false, metadata, sizeof(metadata) - 1))
 		return false;
 	at += length;
 	if (!ops_pb_take_varint(&at, end, &length) || !length)

@@ -52,7 +52,7 @@ static enum ops_code put_folded_line(struct folded *f, struct ops_string line, s
 	if (!parse_line(line, &stack, &count))
 		return ops_reading_fault(in, line.bytes, "a line of folded stacks that does not end in a space and a number");
 	f->stack.count = 0;
-	for (const char *at = stack.bytes, *end = at + stack.size, *next; at <= end; at = next + 1) {
+	for (const char *at = stack.bytes, *end = ops_string_end(stack), *next; at <= end; at = next + 1) {
 		next = at < end ? memchr(at, ';', (size_t)(end - at)) : NULL;
 		next = next ? next : end;
 		if (next > at && !OPS_ARRAY_APPEND(&f->stack, ops_stack_frame_text(&f->rows, (struct ops_string){at, (size_t)(next - at)})))

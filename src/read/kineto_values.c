@@ -4,11 +4,12 @@
  */
 #include "read/kineto.h"
 
+#include "base/text.h"
 #include "base/utf8.h"
 
 bool kineto_integer(const struct ops_json_member *value, int64_t *ret_value)
 {
-	const char *at = value->value, *end = at + value->value_size;
+	const char *at = value->value, *end = ops_bytes_end(value->value, value->value_size);
 	bool negative = at < end && *at == '-';
 	uint64_t number = 0;
 
@@ -28,7 +29,7 @@ bool kineto_integer(const struct ops_json_member *value, int64_t *ret_value)
 bool kineto_time(const struct ops_json_member *value, int64_t *ret_ns)
 {
 	static const uint16_t scales[] = {1000, 100, 10, 1};
-	const char *at = value->value, *end = at + value->value_size;
+	const char *at = value->value, *end = ops_bytes_end(value->value, value->value_size);
 	const char *point;
 	bool negative = at < end && *at == '-';
 	uint64_t number = 0;

@@ -9,11 +9,12 @@
 
 #include "base/json.h"
 #include "base/json_walk.h"
+#include "base/text.h"
 
 /* Returns the text between a word and the comma that ends it; empty if the word is missing. */
 static struct ops_string nvtx_value(struct ops_string text, const char *word)
 {
-	const char *at = memmem(text.bytes, text.size, word, strlen(word)), *end = text.bytes + text.size, *stop;
+	const char *at = memmem(text.bytes, text.size, word, strlen(word)), *end = ops_string_end(text), *stop;
 
 	if (!at)
 		return (struct ops_string){"", 0};

@@ -75,7 +75,7 @@ static bool parse_digits(const char **at, const char *end, int64_t *ret_number)
 /* Parses "7412" or "7410/7412". */
 static bool parse_thread(struct ops_string word, struct perf_header *header)
 {
-	const char *at = word.bytes, *end = at + word.size;
+	const char *at = word.bytes, *end = ops_string_end(word);
 
 	header->pid = 0;
 	if (!parse_digits(&at, end, &header->tid))
@@ -97,7 +97,7 @@ static bool parse_perf_time(struct ops_string word, int64_t *ret_ns)
  * processor between. `*at` is then after the time. */
 static bool parse_taker(struct ops_string line, struct perf_header *header, const char **at)
 {
-	const char *end = line.bytes + line.size;
+	const char *end = ops_string_end(line);
 	struct ops_string word = next_word(at, end);
 
 	if (!word.size || word.bytes != line.bytes)
@@ -124,7 +124,7 @@ static bool parse_taker(struct ops_string line, struct perf_header *header, cons
 
 static bool parse_header(struct ops_string line, struct perf_header *ret_header)
 {
-	const char *at = line.bytes, *end = at + line.size, *digits;
+	const char *at = line.bytes, *end = ops_string_end(line), *digits;
 	struct ops_string word;
 
 	if (!parse_taker(line, ret_header, &at))
@@ -145,7 +145,7 @@ static bool parse_header(struct ops_string line, struct perf_header *ret_header)
 /* Parses "  24f43f drop_gil+0x5f (/usr/lib/libpython3.so)": the symbol without its offset or, if unknown, the file. */
 static bool parse_stack_line(struct ops_string line, struct ops_string *ret_name)
 {
-	const char *at = line.bytes, *end = at + line.size, *mark;
+	const char *at = line.bytes, *end = ops_string_end(line), *mark;
 	struct ops_string address = next_word(&at, end), object = {"", 0};
 
 	for (size_t i = 0; i < address.size; i++)
@@ -296,7 +296,7 @@ bool ops_is_perf_script(const char *head, size_t size)
 
 	if (!line.size)
 		return false;
-	end = line.bytes + line.size;
+	end = ops_string_end(line);
 	return memchr(end, '\n', (size_t)(head + size - end)) && parse_header(line, &header);
 }
 

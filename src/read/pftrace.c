@@ -694,9 +694,9 @@ static void end_slice(struct pftrace *p, struct track *track, int64_t time_ns, s
 	}
 	slice = &track->open.items[--track->open.count];
 	put_names(p, track, out);
-	if (!slice->is_metadata)
+	p->out_of_memory |= track->text.failed;
+	if (!slice->is_metadata && !p->out_of_memory)
 		put_slice(p, track, slice, time_ns > slice->start_ns ? time_ns : slice->start_ns, out);
-	p->metadata.failed |= track->text.failed;
 	track->text.size = slice->from;
 }
 

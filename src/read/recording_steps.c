@@ -97,8 +97,10 @@ static uint64_t move_border(const struct recording_borders *borders, uint64_t ti
 	size_t at = 0;
 
 	OPS_LOWER_BOUND(at, borders->list.count, mid, borders->list.items[mid].ticks < ticks);
-	border = borders->list.items + at;
-	if (at == borders->list.count || border->ticks != ticks || !border->call_end_ticks)
+	if (at == borders->list.count)
+		return ticks;
+	border = &borders->list.items[at];
+	if (border->ticks != ticks || !border->call_end_ticks)
 		return ticks;
 	/* The first border is a batch's, or the end of creating an optimizer, whatever the others are. */
 	return (at ? borders->begins : begins_near(border)) ? border->call_start_ticks : border->call_end_ticks;

@@ -11,6 +11,7 @@
 
 #include "base/alloc.h"
 #include "base/search.h"
+#include "base/text.h"
 #include "read/slot_values.h"
 #include "record/spill_format.h"
 
@@ -314,7 +315,7 @@ static enum outcome add_called(struct module_table *table, const struct ops_reco
 
 	if (at == OPS_NONE) {
 		const char *dot = memrchr(called->class_name.bytes, '.', called->class_name.size);
-		const char *end = called->class_name.bytes + called->class_name.size;
+		const char *end = ops_string_end(called->class_name);
 
 		at = (uint32_t)table->modules.count;
 		module = OPS_ARRAY_PUSH(&table->modules);

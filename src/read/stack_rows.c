@@ -46,7 +46,7 @@ static bool line_before(const char *start, const char *end, char divider, const 
 
 uint32_t ops_stack_frame_text(struct ops_stack_rows *rows, struct ops_string text)
 {
-	const char *start = text.bytes, *end = start + text.size, *divider, *mark;
+	const char *start = text.bytes, *end = ops_string_end(text), *divider, *mark;
 	uint32_t line;
 
 	mark = text.size > 3 && end[-1] == ')' ? memrchr(start, '(', text.size) : NULL;

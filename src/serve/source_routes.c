@@ -44,7 +44,7 @@ static bool source_routes_is_python(const char *path, size_t size)
 /* Returns whether the stack, frames that are each followed by ';', has a frame in that file. */
 static bool stack_names(struct ops_string stack, const struct ops_string *file)
 {
-	const char *end = stack.bytes + stack.size;
+	const char *end = ops_string_end(stack);
 	struct ops_function_text function;
 
 	for (const char *at = stack.bytes, *next; at < end; at = next < end ? next + 1 : end) {

@@ -7,6 +7,7 @@
 
 #include <opstrobe/internal/trace.h>
 
+#include "base/text.h"
 #include "trace/table.h"
 
 /* Parses the digits that end at `end`; `*ret_start` is where they begin. Returns false if there are none, or too many. */
@@ -27,7 +28,7 @@ static bool digits_before(const char *start, const char *end, const char **ret_s
 /* The last "(line): " separates path and name, because a path may contain anything. */
 bool ops_function_parse(struct ops_string text, struct ops_function_text *ret_function)
 {
-	const char *start = text.bytes, *end = text.bytes + text.size;
+	const char *start = text.bytes, *end = ops_string_end(text);
 
 	for (const char *at = end - 3; text.size > 3 && at > start; at--) {
 		const char *open;
@@ -83,7 +84,7 @@ bool ops_file_is_torch(struct ops_string file)
 
 struct ops_string ops_stack_line(struct ops_string stack, uint32_t *ret_line)
 {
-	const char *end = stack.bytes + stack.size;
+	const char *end = ops_string_end(stack);
 
 	*ret_line = 0;
 	for (const char *at = stack.bytes, *next; at < end; at = next < end ? next + 1 : end) {

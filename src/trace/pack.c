@@ -17,6 +17,7 @@
 #include "base/buffer.h"
 #include "base/alloc.h"
 #include "base/fault.h"
+#include "base/text.h"
 #include "trace/builder.h"
 
 #define PACK_MAGIC 0x314b43415053504fu /* "OPSPACK1" in memory order on little endian */
@@ -513,7 +514,7 @@ static const char *pack_read_name(struct unpacker *in, struct ops_buffer *copy)
 
 enum ops_code ops_trace_unpack(const char *bytes, size_t size, struct ops_trace **ret_trace, struct ops_error *error)
 {
-	struct unpacker in = {.start = bytes, .next = bytes, .end = bytes + size, .builder = ops_builder_new()};
+	struct unpacker in = {.start = bytes, .next = bytes, .end = ops_bytes_end(bytes, size), .builder = ops_builder_new()};
 	struct ops_buffer host = {0}, process = {0};
 	enum ops_code code = OPS_OK;
 	struct ops_trace *trace = NULL;

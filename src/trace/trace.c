@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/text.h"
 #include "trace/table.h"
 
 void ops_trace_seal(struct ops_trace *trace)
@@ -272,7 +273,7 @@ bool ops_event_arg(const struct ops_trace *trace, uint32_t row, const char *key,
 	if (!events->extra || events->extra[row] == OPS_NONE)
 		return false;
 	extra = ops_trace_string(trace, events->extra[row]);
-	end = extra.bytes + extra.size;
+	end = ops_string_end(extra);
 	for (at = extra.bytes; at < end;) {
 		const char *colon = value_end(at, end);
 		const char *comma = colon < end ? value_end(colon + 1, end) : end;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/text.h"
 #include "base/utf8.h"
 
 void arrow_release_schema(struct ArrowSchema *schema)
@@ -72,7 +73,7 @@ void *arrow_own(struct arrow_kept *kept, int i, size_t count, size_t bytes_each)
 
 void arrow_append_utf8(struct ops_buffer *out, struct ops_string text)
 {
-	const char *end = text.bytes + text.size;
+	const char *end = ops_string_end(text);
 
 	for (const char *at = text.bytes; at < end;) {
 		size_t size = (uint8_t)*at < 0x80 ? 1 : ops_utf8_length(at, end);

@@ -28,11 +28,12 @@
 #include "base/alloc.h"
 #include "base/json.h"
 #include "base/sum.h"
+#include "base/text.h"
 #include "base/utf8.h"
 
 static void spell(struct ops_buffer *out, struct ops_string name)
 {
-	const char *at = name.bytes, *end = name.bytes + name.size;
+	const char *at = name.bytes, *end = ops_string_end(name);
 
 	out->size = 0;
 	while (at < end) {

@@ -19,7 +19,7 @@
 
 void ops_pf_put_text(struct ops_buffer *out, uint32_t field, struct ops_string text)
 {
-	const char *at = text.bytes, *end = text.bytes + text.size;
+	const char *at = text.bytes, *end = ops_string_end(text);
 	struct ops_buffer fixed = {0};
 
 	if (ops_utf8_valid(text.bytes, text.size)) {
@@ -111,7 +111,7 @@ static const char *pftrace_args_skip_value(const char *at, const char *end)
 /* Appends annotations for the members of a JSON object without its braces; the text must be valid. */
 static void put_members(struct ops_buffer *event, struct ops_buffer *scratch, const char *at, size_t size)
 {
-	const char *end = at + size;
+	const char *end = ops_bytes_end(at, size);
 
 	while (at < end) {
 		const char *name = at, *value, *after;

@@ -11,6 +11,7 @@
 #include "base/alloc.h"
 #include "base/fault.h"
 #include "base/json_walk.h"
+#include "base/text.h"
 
 #define NODES_MAX 1000 /* limits the recursion depth of the evaluation */
 #define DEPTH_MAX 100  /* nesting of brackets */
@@ -494,7 +495,7 @@ static uint32_t parse_or(struct parser *parser)
 
 enum ops_code event_query_parse(struct event_query *query, struct ops_string text, struct ops_error *error)
 {
-	struct parser parser = {.query = query, .start = text.bytes, .at = text.bytes, .end = text.bytes + text.size,
+	struct parser parser = {.query = query, .start = text.bytes, .at = text.bytes, .end = ops_string_end(text),
 	                        .error = error};
 
 	*query = (struct event_query){.root = OPS_NONE};

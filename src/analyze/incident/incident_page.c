@@ -339,7 +339,7 @@ static void incident_put_memory(struct incident_page *page)
 	}
 	text = page_member(page, memory, "text");
 	ops_buffer_append_text(&page->out, page->markdown ? "```\n" : "");
-	for (const char *at = text.bytes, *end = text.bytes + text.size; text.size && at < end;) {
+	for (const char *at = text.bytes, *end = ops_string_end(text); text.size && at < end;) {
 		const char *line = memchr(at, '\n', (size_t)(end - at));
 		const char *stop = line ? line : end;
 

@@ -6,6 +6,7 @@
 
 #include "analyze/timeline/timeline.h"
 #include "base/fault.h"
+#include "base/text.h"
 #include "trace/inputs.h"
 
 #define FRAMES_MAX 256
@@ -113,7 +114,7 @@ static uint32_t forward_of(const struct ops_timeline *timeline, uint32_t row)
 static void write_text_frames(const struct ops_timeline *timeline, struct ops_json_writer *json, uint32_t string)
 {
 	struct ops_string text = ops_trace_string(timeline->trace, string);
-	const char *at = text.bytes, *end = text.bytes + text.size;
+	const char *at = text.bytes, *end = ops_string_end(text);
 
 	for (int frames = 0; at < end && frames < FRAMES_MAX; frames++) {
 		const char *stop = memchr(at, ';', (size_t)(end - at));
