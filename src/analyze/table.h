@@ -102,5 +102,7 @@ void ops_table_title(struct ops_table *table, enum ops_table_column column);
 /* Formats a row's cell in a column of numbers; `cell` has OPS_FORMAT_ROOM bytes. */
 void ops_table_number(const struct ops_table *table, enum ops_table_column column, const struct ops_average *row, char *cell);
 double ops_table_us(int64_t ns);
+/* Returns the mean of `count` calls; 0 without calls. */
+double ops_table_mean_us(int64_t ns, uint64_t count);
 
 #endif

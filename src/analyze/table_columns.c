@@ -76,7 +76,7 @@ double ops_table_us(int64_t ns)
 	return (double)ns / 1000.0;
 }
 
-static double table_columns_mean_us(int64_t ns, uint64_t count)
+double ops_table_mean_us(int64_t ns, uint64_t count)
 {
 	return count > 0 ? ops_table_us(ns) / (double)count : 0;
 }
@@ -100,7 +100,7 @@ void ops_table_number(const struct ops_table *t, enum ops_table_column column, c
 		ops_format_time(cell, ops_table_us(row->cpu_time_total_ns), t->unit);
 		break;
 	case OPS_COLUMN_CPU_MEAN:
-		ops_format_time(cell, table_columns_mean_us(row->cpu_time_total_ns, row->count), t->unit);
+		ops_format_time(cell, ops_table_mean_us(row->cpu_time_total_ns, row->count), t->unit);
 		break;
 	case OPS_COLUMN_SELF_DEVICE:
 		ops_format_time(cell, ops_table_us(row->self_device_time_total_ns), t->unit);
@@ -112,7 +112,7 @@ void ops_table_number(const struct ops_table *t, enum ops_table_column column, c
 		ops_format_time(cell, ops_table_us(row->device_time_total_ns), t->unit);
 		break;
 	case OPS_COLUMN_DEVICE_MEAN:
-		ops_format_time(cell, table_columns_mean_us(row->device_time_total_ns, row->count), t->unit);
+		ops_format_time(cell, ops_table_mean_us(row->device_time_total_ns, row->count), t->unit);
 		break;
 	case OPS_COLUMN_CPU_MEMORY:
 		ops_format_memory(cell, row->cpu_memory_usage);

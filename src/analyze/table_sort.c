@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "analyze/format.h"
+#include "analyze/table.h"
 #include "base/alloc.h"
 #include "base/fault.h"
 #include "base/text.h"
@@ -122,12 +123,6 @@ static uint64_t order_of_double(double value)
 	return bits >> 63 ? ~bits : bits | UINT64_C(1) << 63;
 }
 
-/* + 0.0 makes a negative zero the same as zero. */
-static double table_sort_mean_us(int64_t ns, uint64_t count)
-{
-	return count > 0 ? (double)ns / 1000.0 / (double)count + 0.0 : 0;
-}
-
 static uint64_t table_sort_number_of(const struct attribute *attribute, const struct ops_stacks *stacks,
                                      const struct ops_average *row)
 {
@@ -145,14 +140,14 @@ static uint64_t table_sort_number_of(const struct attribute *attribute, const st
 		return (uint8_t)*field;
 	case KIND_MEAN:
 		memcpy(&integer, field, sizeof(integer));
-		return order_of_double(table_sort_mean_us(integer, row->count));
+		return order_of_double(ops_table_mean_us(integer, row->count));
 	case KIND_MEAN_TEXT:
 	case KIND_TIME_TEXT: {
 		double us;
 		uint64_t bits;
 
 		memcpy(&integer, field, sizeof(integer));
-		us = table_sort_mean_us(integer, attribute->kind == KIND_MEAN_TEXT ? row->count : 1);
+		us = ops_table_mean_us(integer, attribute->kind == KIND_MEAN_TEXT ? row->count : 1);
 		memcpy(&bits, &us, sizeof(bits));
 		return bits;
 	}
