@@ -9,12 +9,6 @@
 
 #define LIST_DTYPE_UNKNOWN 0
 
-/* c10::ScalarType: Half, float and double; complex types; BFloat16; 8-bit floats. */
-static bool is_floating(uint8_t dtype)
-{
-	return (dtype >= 5 && dtype <= 10) || dtype == 15 || (dtype >= 23 && dtype <= 26);
-}
-
 static const struct ops_input *tensor_at(const struct operator_call *call, size_t i)
 {
 	return operator_is_tensor(call, i, false) ? &call->arguments[i] : NULL;
@@ -296,7 +290,7 @@ uint8_t operator_dtype(const struct operator_call *call)
 		bool known = operator_is_tensor(call, i, false) ||
 		             (argument->tag == OPS_INPUT_TENSOR_LIST && ops_inputs_next(&cursor, &item));
 
-		if (known && is_floating(item.dtype))
+		if (known && ops_dtype_is_floating(item.dtype))
 			return item.dtype;
 		if (known && first == UINT8_MAX)
 			first = item.dtype;

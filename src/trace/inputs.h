@@ -17,13 +17,35 @@
 
 /* Values of c10::ScalarType, the type of a tensor's elements. */
 enum ops_dtype {
-	OPS_DTYPE_HALF = 5,
-	OPS_DTYPE_FLOAT = 6,
-	OPS_DTYPE_DOUBLE = 7,
-	OPS_DTYPE_COMPLEX_FLOAT = 9,
-	OPS_DTYPE_COMPLEX_DOUBLE = 10,
+	OPS_DTYPE_UINT8,
+	OPS_DTYPE_INT8,
+	OPS_DTYPE_INT16,
+	OPS_DTYPE_INT32,
+	OPS_DTYPE_INT64,
+	OPS_DTYPE_HALF,
+	OPS_DTYPE_FLOAT,
+	OPS_DTYPE_DOUBLE,
+	OPS_DTYPE_COMPLEX_HALF,
+	OPS_DTYPE_COMPLEX_FLOAT,
+	OPS_DTYPE_COMPLEX_DOUBLE,
+	OPS_DTYPE_BOOL,
+	OPS_DTYPE_QINT8,
+	OPS_DTYPE_QUINT8,
 	OPS_DTYPE_BFLOAT16 = 15,
+	OPS_DTYPE_FLOAT8_FIRST = 23, /* four formats of 8 bits */
+	OPS_DTYPE_FLOAT8_LAST = 26,
 };
+
+static inline bool ops_dtype_is_float8(uint8_t dtype)
+{
+	return dtype >= OPS_DTYPE_FLOAT8_FIRST && dtype <= OPS_DTYPE_FLOAT8_LAST;
+}
+
+/* Returns true for real and complex numbers. */
+static inline bool ops_dtype_is_floating(uint8_t dtype)
+{
+	return (dtype >= OPS_DTYPE_HALF && dtype <= OPS_DTYPE_COMPLEX_DOUBLE) || dtype == OPS_DTYPE_BFLOAT16 || ops_dtype_is_float8(dtype);
+}
 
 /* Returns whether the bytes are exactly one well-formed list. */
 bool ops_inputs_valid(const char *bytes, size_t size);

@@ -14,22 +14,20 @@
 #include "base/json_value.h"
 #include "base/json_walk.h"
 #include "base/text.h"
+#include "trace/inputs.h"
 
 /* Approximate duration of an empty kernel on the devices of the table. */
 #define KERNEL_NS 2000
 
 enum roof_type roof_type_of(uint8_t dtype)
 {
-	/* c10::ScalarType: unsigned and signed char, Half, float, double, the complex types, quantised types, BFloat16,
-	 * 8-bit floats. */
 	switch (dtype) {
-	case 0: case 1: case 12: case 13: return ROOF_INT8;
-	case 5: case 8: return ROOF_FLOAT16;
-	case 6: case 9: return ROOF_FLOAT32;
-	case 7: case 10: return ROOF_FLOAT64;
-	case 15: return ROOF_BFLOAT16;
-	case 23: case 24: case 25: case 26: return ROOF_FLOAT8;
-	default: return ROOF_NO_TYPE;
+	case OPS_DTYPE_UINT8: case OPS_DTYPE_INT8: case OPS_DTYPE_QINT8: case OPS_DTYPE_QUINT8: return ROOF_INT8;
+	case OPS_DTYPE_HALF: case OPS_DTYPE_COMPLEX_HALF: return ROOF_FLOAT16;
+	case OPS_DTYPE_FLOAT: case OPS_DTYPE_COMPLEX_FLOAT: return ROOF_FLOAT32;
+	case OPS_DTYPE_DOUBLE: case OPS_DTYPE_COMPLEX_DOUBLE: return ROOF_FLOAT64;
+	case OPS_DTYPE_BFLOAT16: return ROOF_BFLOAT16;
+	default: return ops_dtype_is_float8(dtype) ? ROOF_FLOAT8 : ROOF_NO_TYPE;
 	}
 }
 
@@ -42,12 +40,13 @@ const char *roof_type_name(enum roof_type type)
 
 const char *roof_dtype_name(uint8_t dtype, enum roof_type type)
 {
-	/* Names of the c10::ScalarType values that roofs do not distinguish. */
+	/* Types that roofs do not distinguish. */
 	static const struct {
 		uint8_t dtype;
 		const char *name;
-	} others[] = {{0, "uint8"}, {2, "int16"}, {3, "int32"}, {4, "int64"}, {8, "complex32"}, {9, "complex64"},
-	              {10, "complex128"}, {11, "bool"}};
+	} others[] = {{OPS_DTYPE_UINT8, "uint8"}, {OPS_DTYPE_INT16, "int16"}, {OPS_DTYPE_INT32, "int32"}, {OPS_DTYPE_INT64, "int64"},
+	              {OPS_DTYPE_COMPLEX_HALF, "complex32"}, {OPS_DTYPE_COMPLEX_FLOAT, "complex64"},
+	              {OPS_DTYPE_COMPLEX_DOUBLE, "complex128"}, {OPS_DTYPE_BOOL, "bool"}};
 
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
 		if (others[i].dtype == dtype)
