@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include <opstrobe/arrow.h>
+#include <opstrobe/internal/host.h>
 #include <opstrobe/record.h>
 #include <opstrobe/version.h>
 
@@ -33,10 +34,18 @@ static PyObject *module_clock(PyObject *module, PyObject *unused)
 	return PyUnicode_FromString(ops_recording_clock());
 }
 
+static PyObject *module_memory_limit(PyObject *module, PyObject *unused)
+{
+	(void)module;
+	(void)unused;
+	return PyLong_FromUnsignedLongLong(ops_memory_limit());
+}
+
 static PyMethodDef module_methods[] = {
 	{"tables_json", module_tables_json, METH_NOARGS,
 	 "tables_json() -> str\n\nThe tables that queries ask, with the meanings of their columns, as a JSON object."},
 	{"clock", module_clock, METH_NOARGS, "clock() -> str\n\n\"tsc\", or \"monotonic: \" and why not the TSC."},
+	{"memory_limit", module_memory_limit, METH_NOARGS, "memory_limit() -> int\n\nBytes that the machine and the control group allow."},
 	{NULL, NULL, 0, NULL},
 };
 

@@ -2,7 +2,7 @@
  *
  * The memory of the machine, the limits of the process's control group and the limit of its address space.
  */
-#include "base/usable_memory.h"
+#include <opstrobe/internal/host.h>
 
 #include <limits.h>
 #include <stdio.h>
@@ -41,10 +41,15 @@ static uint64_t address_space_left(void)
 	return limit.rlim_cur > used ? limit.rlim_cur - used : 0;
 }
 
-uint64_t ops_usable_memory(void)
+uint64_t ops_memory_limit(void)
 {
 	long pages = sysconf(_SC_PHYS_PAGES);
 	uint64_t bytes = pages > 0 ? (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE) : (uint64_t)1 << 30;
 
-	return least(least(bytes, control_group_limit()), address_space_left());
+	return least(bytes, control_group_limit());
+}
+
+uint64_t ops_usable_memory(void)
+{
+	return least(ops_memory_limit(), address_space_left());
 }

@@ -5,6 +5,7 @@
  * A session has a number, 1, 2, … in the life of a process. The callers' handle is that number, not an address, so that the
  * handle of a stopped session, or one inherited by a forked child, is never mistaken for a valid one.
  */
+#include <opstrobe/internal/host.h>
 #include <opstrobe/internal/collector.h>
 #include <opstrobe/internal/recording.h>
 #include <opstrobe/record.h>
@@ -17,7 +18,6 @@
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/options.h"
-#include "base/usable_memory.h"
 #include "record/block.h"
 #include "record/pool.h"
 #include "record/recorder.h"

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <opstrobe/internal/host.h>
 #include <opstrobe/internal/api.h>
 #include <opstrobe/internal/trace.h>
 
@@ -16,7 +17,6 @@
 #include "base/array.h"
 #include "base/fault.h"
 #include "base/limit.h"
-#include "base/usable_memory.h"
 #include "serve/archive.h"
 #include "serve/assets.h"
 

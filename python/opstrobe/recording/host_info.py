@@ -11,6 +11,8 @@ import resource
 import sys
 import time
 
+from opstrobe import _core
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -93,12 +95,8 @@ def processors() -> float:
 
 def _memory() -> tuple[int, int]:
     """Bytes that this process may use, and its maximum so far; 0: unknown."""
-    limit = os.sysconf("SC_PHYS_PAGES") * mmap.PAGESIZE
-    allowed = _read("/sys/fs/cgroup/memory.max").strip()
-    if allowed.isdigit():
-        limit = min(limit, int(allowed))
     most = _read("/proc/self/status").partition(b"VmHWM:")[2].split(maxsplit=1)
-    return limit, int(most[0]) * 1024 if most else 0
+    return _core.memory_limit(), int(most[0]) * 1024 if most else 0
 
 
 def free_memory() -> int:
