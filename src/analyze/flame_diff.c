@@ -46,8 +46,10 @@ static enum ops_code side_init(struct side *side, const struct ops_trace *trace,
 		return code;
 	side->steps = 1;
 	if (steps->list.count) {
+		size_t count = ops_steps_of_track(steps, steps->list.items[0].track);
+
 		keep_in_steps(&side->events, steps);
-		side->steps = (int64_t)ops_steps_of_track(steps, steps->list.items[0].track);
+		side->steps = count ? (int64_t)count : 1;
 	}
 	rows = ops_rows_of_events(&side->events);
 	return ops_flame_new(trace, NULL, &rows, choices, &side->flame, error);

@@ -272,16 +272,11 @@ static bool fill_steps(struct ops_module_tree *tree)
 {
 	const struct ops_steps *steps = ops_steps_of(tree->trace);
 	struct ops_interval extent = ops_extent_of(tree->trace);
-	double count = 0, all_ns = 0;
+	double count = steps && steps->list.count ? (double)ops_steps_of_track(steps, steps->list.items[0].track) : 0, all_ns = 0;
 
-	for (size_t i = 0; steps && i < steps->list.count; i++) {
-		const struct ops_step *step = &steps->list.items[i];
-
-		if (step->is_shadow)
-			continue;
-		count += step->track == steps->list.items[0].track;
-		all_ns += (double)ops_difference(step->end_ns, step->start_ns);
-	}
+	for (size_t i = 0; steps && i < steps->list.count; i++)
+		if (!steps->list.items[i].is_shadow)
+			all_ns += (double)ops_difference(steps->list.items[i].end_ns, steps->list.items[i].start_ns);
 	if (!count)
 		all_ns = (double)ops_difference(extent.end_ns, extent.start_ns);
 	for (size_t i = 0; i < tree->rows.count + tree->classes.count; i++) {

@@ -387,7 +387,7 @@ size_t ops_steps_of_track(const struct ops_steps *steps, uint32_t track)
 	size_t count = 0;
 
 	for (size_t i = 0; i < steps->list.count; i++)
-		count += steps->list.items[i].track == track;
+		count += steps->list.items[i].track == track && !steps->list.items[i].is_shadow;
 	return count;
 }
 

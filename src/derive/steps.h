@@ -50,7 +50,7 @@ struct ops_steps {
 const struct ops_steps *ops_steps_of(const struct ops_trace *trace);
 /* Returns the index of the step at a time, or OPS_NONE. */
 uint32_t ops_steps_at(const struct ops_steps *steps, int64_t time_ns);
-/* Returns the number of steps of a thread. */
+/* Returns the number of steps of a thread, without shadow steps, which have no events. */
 size_t ops_steps_of_track(const struct ops_steps *steps, uint32_t track);
 /* Returns "marks", "optimizer", "batches", "iterations" or "none". */
 const char *ops_steps_source_name(enum ops_steps_source source);

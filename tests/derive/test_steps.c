@@ -163,6 +163,19 @@ static void each_process_has_steps_of_its_own(void **state)
 	release(&made);
 }
 
+static void shadow_steps_do_not_count(void **state)
+{
+	static const struct range ranges[] = {{"ProfilerStep#1", 0, 10, 1, 1}, {"aten::mm", 1, 5, 1, 1}, {"ProfilerStep#2", 10, 20, 1, 1},
+	                                      {"Opstrobe: shadow step", 11, 19, 1, 1}};
+	struct made made = FIND(ranges);
+
+	(void)state;
+	assert_int_equal(made.steps.list.count, 2);
+	assert_true(made.steps.list.items[1].is_shadow);
+	assert_int_equal(ops_steps_of_track(&made.steps, made.steps.list.items[0].track), 1);
+	release(&made);
+}
+
 static void a_trace_of_operators_has_none(void **state)
 {
 	static const struct range ranges[] = {{"aten::mm", 0, 5, 1, 1}, {"train", 0, 9, 1, 1}};
@@ -183,6 +196,7 @@ int main(void)
 		cmocka_unit_test(the_first_step_begins_where_training_does),
 		cmocka_unit_test(without_optimizer_batches_are_steps),
 		cmocka_unit_test(each_process_has_steps_of_its_own),
+		cmocka_unit_test(shadow_steps_do_not_count),
 		cmocka_unit_test(a_trace_of_operators_has_none),
 	};
 
