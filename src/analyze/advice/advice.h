@@ -444,6 +444,12 @@ static inline bool advice_counts(const struct advice *advice, uint32_t row)
  * list of patterns. "x*" matches a prefix, "*x" a suffix, "*x*" a part, "*x*y" a part
  * and a suffix after it. Freed with ops_free. Returns NULL if out of memory. */
 uint8_t *advice_names(const struct advice *advice, const char *const *names);
+/* The same, with the kind of the first name that matches instead of its index. A NULL pattern ends the list. */
+struct advice_named {
+	const char *pattern;
+	uint8_t kind; /* not 0 */
+};
+uint8_t *advice_named_kinds(const struct advice *advice, const struct advice_named *names);
 /* Returns true if a text matches one of such patterns. */
 bool advice_text_like(struct ops_string text, const char *const *patterns);
 /* Returns the number of elements of the first tensor among a row's inputs, and its element type; -1: unknown. */

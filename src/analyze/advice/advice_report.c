@@ -63,6 +63,18 @@ uint8_t *advice_names(const struct advice *advice, const char *const *names)
 	return which;
 }
 
+uint8_t *advice_named_kinds(const struct advice *advice, const struct advice_named *names)
+{
+	size_t count = ops_trace_string_count(advice->trace);
+	uint8_t *kinds = ops_alloc_zeroed(count + 1, 1);
+
+	for (size_t i = 0; kinds && i < count; i++)
+		for (size_t n = 0; names[n].pattern && !kinds[i]; n++)
+			if (advice_report_matches(ops_trace_string(advice->trace, (uint32_t)i), names[n].pattern))
+				kinds[i] = names[n].kind;
+	return kinds;
+}
+
 bool advice_input(const struct advice *advice, uint32_t row, size_t i, struct ops_input *ret_input)
 {
 	uint32_t id = advice->events->inputs[row];

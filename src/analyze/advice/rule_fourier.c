@@ -82,18 +82,13 @@ static void add_transform(struct transforms *all, struct advice_result *result, 
 
 static bool rule_fourier_find_complex(const struct advice *advice, struct advice_result *result)
 {
-	static const char *const patterns[] = {"aten::fft_fft", "aten::fft_fft2", "aten::fft_fftn", "aten::fft_ifft", "aten::fft_ifft2", "aten::fft_ifftn",
-	                                       "aten::real", "aten::mul", "aten::mul_", "aten::div", NULL};
-	enum { FIRST_BACK = 4, FIRST_REAL = 7, FIRST_COMPUTES = 8 };
-	struct transforms all = {.kind = advice_names(advice, patterns)};
+	static const struct advice_named names[] = {
+		{"aten::fft_fft", TRANSFORMS}, {"aten::fft_fft2", TRANSFORMS}, {"aten::fft_fftn", TRANSFORMS}, {"aten::fft_ifft", TRANSFORMS_BACK},
+		{"aten::fft_ifft2", TRANSFORMS_BACK}, {"aten::fft_ifftn", TRANSFORMS_BACK}, {"aten::real", READS_REAL_PART},
+		{"aten::mul", COMPUTES}, {"aten::mul_", COMPUTES}, {"aten::div", COMPUTES}, {0}};
+	struct transforms all = {.kind = advice_named_kinds(advice, names)};
 	bool done = all.kind != NULL;
 
-	for (size_t id = 0; done && id < ops_trace_string_count(advice->trace); id++)
-		all.kind[id] = !all.kind[id]                  ? 0
-		               : all.kind[id] < FIRST_BACK     ? TRANSFORMS
-		               : all.kind[id] < FIRST_REAL     ? TRANSFORMS_BACK
-		               : all.kind[id] < FIRST_COMPUTES ? READS_REAL_PART
-		                                               : COMPUTES;
 	for (uint32_t row = 0; done && row < advice->events->count; row++)
 		add_transform(&all, result, row);
 	/* Complex signals have no real part to return to, and their transforms nothing to save. */

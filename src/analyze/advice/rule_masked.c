@@ -13,9 +13,11 @@
 #define ZEROS_MIN 0.6   /* minimum share of zeros; a triangle of ones has fewer */
 #define CHOICE_SAVES 0.5 /* of two results, half of the rows of each are kept if a mask has as many ones as zeros */
 
+enum masked_name { NAME_MASKS = 1, NAME_CHOOSES };
+
 struct masked_search {
 	struct advice_vain vain;
-	uint8_t *kind;     /* by string: 1 and 2 multiply, 3 chooses */
+	uint8_t *kind;     /* by string: enum masked_name */
 	uint8_t *by_rows;  /* by string: equal parts of the result need equal parts of the input alone */
 	double zeros;      /* smallest share of zeros; 1: none seen */
 	bool chooses;
@@ -85,11 +87,11 @@ static void add_masked(struct masked_search *search, struct advice_result *resul
 
 static bool rule_masked_find(const struct advice *advice, struct advice_result *result)
 {
-	static const char *const patterns[] = {"aten::mul", "aten::mul_", "aten::where", NULL};
+	static const struct advice_named names[] = {{"aten::mul", NAME_MASKS}, {"aten::mul_", NAME_MASKS}, {"aten::where", NAME_CHOOSES}, {0}};
 	static const char *const by_rows[] = {"aten::linear", "aten::addmm", "aten::mm", "aten::matmul", "aten::bmm", "aten::conv*", "aten::stack",
 	                                      "aten::cat", "aten::relu*", "aten::gelu", "aten::silu*", "aten::tanh", "aten::sigmoid", "aten::leaky_relu*",
 	                                      "aten::elu*", "aten::add", "aten::sub", "aten::div", "aten::mul", "aten::dropout", "aten::layer_norm", NULL};
-	struct masked_search search = {.kind = advice_names(advice, patterns), .by_rows = advice_names(advice, by_rows), .zeros = 1};
+	struct masked_search search = {.kind = advice_named_kinds(advice, names), .by_rows = advice_names(advice, by_rows), .zeros = 1};
 	double gain_ns;
 	bool done = search.kind && search.by_rows && advice_vain_init(&search.vain, advice);
 
@@ -99,7 +101,7 @@ static bool rule_masked_find(const struct advice *advice, struct advice_result *
 		if (!kind || !advice_counts(advice, row) || advice->flow->memory.rows.node[row] != row ||
 		    (advice->flow->memory.rows.context[row] & (MEMORY_IN_BACKWARD | MEMORY_IN_OPTIMIZER)))
 			continue;
-		if (kind < 3)
+		if (kind == NAME_MASKS)
 			mark_product(&search, advice, row);
 		else
 			mark_choice(&search, advice, row);

@@ -113,16 +113,15 @@ static void add_penalty(struct penalties *all, struct advice_result *result, uin
 
 static bool rule_penalty_find(const struct advice *advice, struct advice_result *result)
 {
-	static const char *const patterns[] = {"aten::pow", "aten::square", "aten::mul", "aten::abs", "aten::cat", "aten::reshape", "aten::flatten",
-	                                       "aten::sum", "aten::mean", "aten::norm", "aten::linalg_norm", "aten::linalg_vector_norm",
-	                                       "aten::linalg_matrix_norm", "aten::frobenius_norm", "aten::dot", NULL};
-	enum { FIRST_TO_ONE = 8 };
-	struct penalties all = {.kind = advice_names(advice, patterns),
+	static const struct advice_named names[] = {
+		{"aten::pow", NAME_EACH}, {"aten::square", NAME_EACH}, {"aten::mul", NAME_EACH}, {"aten::abs", NAME_EACH}, {"aten::cat", NAME_EACH},
+		{"aten::reshape", NAME_EACH}, {"aten::flatten", NAME_EACH}, {"aten::sum", NAME_TO_ONE}, {"aten::mean", NAME_TO_ONE},
+		{"aten::norm", NAME_TO_ONE}, {"aten::linalg_norm", NAME_TO_ONE}, {"aten::linalg_vector_norm", NAME_TO_ONE},
+		{"aten::linalg_matrix_norm", NAME_TO_ONE}, {"aten::frobenius_norm", NAME_TO_ONE}, {"aten::dot", NAME_TO_ONE}, {0}};
+	struct penalties all = {.kind = advice_named_kinds(advice, names),
 	                        .trained = ops_alloc_zeroed(advice->flow->memory.blocks.count + 1, 1)};
 	bool done = all.kind && all.trained;
 
-	for (size_t id = 0; done && id < ops_trace_string_count(advice->trace); id++)
-		all.kind[id] = !all.kind[id] ? 0 : all.kind[id] >= FIRST_TO_ONE ? NAME_TO_ONE : NAME_EACH;
 	if (done)
 		find_trained(&all, advice->flow);
 	for (uint32_t row = 0; done && row < advice->events->count; row++)

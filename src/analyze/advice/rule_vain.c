@@ -133,14 +133,13 @@ static void mark_reads(struct vain_search *search, const struct advice *advice, 
 
 static bool rule_vain_find(const struct advice *advice, struct advice_result *result)
 {
-	static const char *const patterns[] = {"aten::mul", "aten::mul_", "aten::add", "aten::add_", "aten::lerp", NULL};
-	struct vain_search search = {.kind = advice_names(advice, patterns)};
+	static const struct advice_named names[] = {{"aten::mul", NAME_MULTIPLIES}, {"aten::mul_", NAME_MULTIPLIES}, {"aten::add", NAME_ADDS},
+	                                            {"aten::add_", NAME_ADDS}, {"aten::lerp", NAME_MIXES}, {0}};
+	struct vain_search search = {.kind = advice_named_kinds(advice, names)};
 	double gain_ns = 0;
 	uint64_t count = 0;
 	bool done = search.kind && advice_vain_init(&search.vain, advice);
 
-	for (size_t id = 0; done && id < ops_trace_string_count(advice->trace); id++)
-		search.kind[id] = search.kind[id] > 4 ? NAME_MIXES : search.kind[id] > 2 ? NAME_ADDS : search.kind[id] ? NAME_MULTIPLIES : 0;
 	for (uint32_t row = 0; done && row < advice->events->count; row++)
 		mark_reads(&search, advice, row);
 	if (done && search.sinks)
