@@ -2,10 +2,18 @@
 # SPDX-License-Identifier: Apache-2.0
 # `tools/fuzz.sh TARGET [SECONDS] [OPTION…]`: runs libFuzzer on tests/fuzz/fuzz_TARGET.c, with ASan and UBSan. Inputs that
 # reach new code are collected in build/fuzz/TARGET/, those that fail in build/fuzz/TARGET-*; OPTIONs are libFuzzer's. The
-# targets: advise, analyze, query, read, recover, watch and, if CUPTI's headers are installed, replay.
+# targets: advise, analyze, query, read, recover, watch and, if CUPTI's headers are installed, replay. `read:kineto` gives one reader
+# all of the time; the table in src/read/read.c has their names.
 . "$(dirname "$0")/common.sh"
 
 target=${1:?which target: read, recover, watch, analyze, advise, query or replay}
+reader=
+case $target in
+read:*)
+	reader=${target#read:}
+	target=read
+	;;
+esac
 seconds=${2:-600}
 system_packages clang libclang-rt-14-dev
 [ -e "tests/fuzz/fuzz_$target.c" ] || die "tests/fuzz/fuzz_$target.c does not exist"
@@ -45,7 +53,16 @@ headers=$(grep -o -m 1 -- '-isystem *[^ ]*' $folder/build.ninja | head -n 1 || t
 clang -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined -DOPS_FUZZER -D_GNU_SOURCE -Iinclude \
 	-Isrc -Itests ${headers:+"$headers"} "${sources[@]}" "${libraries[@]}" -o "$folder/fuzz_$target"
 
-mkdir -p "$folder/$target"
+corpus=$folder/$target${reader:+-$reader}
+mkdir -p "$corpus"
+if [ "$reader" ]; then
+	grep -q "{\"$reader\"," src/read/read.c || die "src/read/read.c has no reader '$reader'"
+	export FUZZ_READER=$reader
+	seeds=("tests/fuzz/read/$reader")
+	if [ "$reader" = kineto ]; then
+		seeds+=(tests/fuzz/analyze)
+	fi
+fi
 export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 exec "$folder/fuzz_$target" -max_total_time="$seconds" -max_len=65536 -timeout=60 -rss_limit_mb=4096 -print_final_stats=1 \
-	-artifact_prefix="$folder/$target-" "${options[@]}" "${@:3}" "$folder/$target" "${seeds[@]}"
+	-artifact_prefix="$corpus-" "${options[@]}" "${@:3}" "$corpus" "${seeds[@]}"

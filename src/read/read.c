@@ -64,22 +64,23 @@ static bool is_anything(const char *head, size_t size)
 
 /* The first matching format is used. */
 static const struct file_format {
+	const char *name; /* of its reader */
 	bool (*is_format)(const char *head, size_t size);
 	enum ops_code (*read)(struct ops_reading *reading, struct ops_trace **ret_trace);
 } formats[] = {
-	{is_memory_snapshot, ops_read_memory_snapshot},
-	{is_flight_recorder, ops_read_flight_recorder},
-	{ops_is_xplane, ops_read_xplane},
-	{ops_is_pprof, ops_read_pprof},
-	{ops_is_chakra, ops_read_chakra},
-	{is_perfetto, ops_read_pftrace},
-	{is_sqlite, ops_read_nsight_systems},
-	{ops_is_execution_trace, ops_read_execution_trace},
-	{ops_is_rocprof, ops_read_rocprof},
-	{ops_is_speedscope, ops_read_speedscope},
-	{ops_is_perf_script, ops_read_perf_script},
-	{ops_is_folded, ops_read_folded},
-	{is_anything, ops_read_kineto},
+	{"memory_snapshot", is_memory_snapshot, ops_read_memory_snapshot},
+	{"flight_recorder", is_flight_recorder, ops_read_flight_recorder},
+	{"xplane", ops_is_xplane, ops_read_xplane},
+	{"pprof", ops_is_pprof, ops_read_pprof},
+	{"chakra", ops_is_chakra, ops_read_chakra},
+	{"pftrace", is_perfetto, ops_read_pftrace},
+	{"nsight_systems", is_sqlite, ops_read_nsight_systems},
+	{"execution_trace", ops_is_execution_trace, ops_read_execution_trace},
+	{"rocprof", ops_is_rocprof, ops_read_rocprof},
+	{"speedscope", ops_is_speedscope, ops_read_speedscope},
+	{"perf_script", ops_is_perf_script, ops_read_perf_script},
+	{"folded", ops_is_folded, ops_read_folded},
+	{"kineto", is_anything, ops_read_kineto},
 };
 
 enum ops_code ops_reading_more(struct ops_reading *reading)
@@ -188,6 +189,11 @@ static const struct file_format *format_of(const char *head, size_t size)
 bool ops_is_format_but_json(const char *head, size_t size)
 {
 	return format_of(head, size)->read != ops_read_kineto;
+}
+
+const char *ops_format_name(const char *head, size_t size)
+{
+	return format_of(head, size)->name;
 }
 
 static enum ops_code read_with_format(struct ops_reading *reading, struct ops_trace **ret_trace)

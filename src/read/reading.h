@@ -41,6 +41,8 @@ enum ops_code ops_reading_finish(struct ops_reading *reading, struct ops_trace *
 
 /* Returns whether a file with this beginning has a supported format other than JSON. */
 bool ops_is_format_but_json(const char *head, size_t size);
+/* Returns the name of the reader for a file with this beginning, such as "kineto"; never NULL. */
+const char *ops_format_name(const char *head, size_t size);
 
 /* Readers of formats. The window has the first bytes of the file. */
 enum ops_code ops_read_chakra(struct ops_reading *reading, struct ops_trace **ret_trace);

@@ -1,13 +1,55 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Any bytes as a trace file: the result is an error, or a valid trace, which has stacks, and has the same size after writing and
- * reading it. fuzzing.h describes how to run it.
+ * reading it. fuzzing.h describes how to run it. With FUZZ_READER in the environment, inputs of other readers are skipped.
  */
+#include <stdbool.h>
+
 #include <opstrobe/internal/analyze.h>
 #include <opstrobe/internal/pack.h>
 #include <opstrobe/merge.h>
 
 #include "fuzzing.h"
+#include "read/reading.h"
+
+/* Returns whether FUZZ_READER names another reader. */
+static bool is_skipped(const uint8_t *bytes, size_t size)
+{
+	static const char *reader;
+	static bool is_known;
+
+	if (!is_known)
+		reader = getenv("FUZZ_READER");
+	is_known = true;
+	return reader && strcmp(reader, ops_format_name((const char *)bytes, size)) != 0;
+}
+
+#ifdef OPS_FUZZER
+#define MUTATED_BYTES_MAX (1 << 20)
+#define MUTATIONS_MAX 20
+
+size_t LLVMFuzzerMutate(uint8_t *bytes, size_t size, size_t size_max);
+size_t LLVMFuzzerCustomMutator(uint8_t *bytes, size_t size, size_t size_max, unsigned int seed);
+
+/* Most changes of the first bytes make an input of another reader, so others are tried. */
+size_t LLVMFuzzerCustomMutator(uint8_t *bytes, size_t size, size_t size_max, unsigned int seed)
+{
+	static uint8_t before[MUTATED_BYTES_MAX];
+
+	(void)seed;
+	if (size > sizeof(before))
+		return LLVMFuzzerMutate(bytes, size, size_max);
+	memcpy(before, bytes, size);
+	for (int i = 0; i < MUTATIONS_MAX; i++) {
+		size_t mutated = LLVMFuzzerMutate(bytes, size, size_max);
+
+		if (!is_skipped(bytes, mutated))
+			return mutated;
+		memcpy(bytes, before, size);
+	}
+	return size;
+}
+#endif
 
 /* Stacks, averages by them, and a flame graph. */
 static void analyze(const struct ops_trace *trace)
@@ -36,11 +78,14 @@ static void analyze(const struct ops_trace *trace)
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
-	struct ops_trace *trace = read_bytes(bytes, size), *again = NULL;
+	struct ops_trace *trace, *again = NULL;
 	struct ops_error error;
 	char *packed;
 	size_t packed_size;
 
+	if (is_skipped(bytes, size))
+		return 0;
+	trace = read_bytes(bytes, size);
 	if (!trace)
 		return 0;
 	expect(ops_trace_check(trace, &error) == OPS_OK, error.text);
