@@ -5,6 +5,8 @@ import contextlib
 import datetime
 import gzip
 import json
+import os
+import subprocess
 import uuid
 
 import pytest
@@ -85,3 +87,54 @@ def test_handler(bucket):
     with opstrobe.profile(on_trace_ready=opstrobe.tensorboard_trace_handler(f"{bucket}/traces")):
         torch.ones(3) + 1
     assert len(fsspec.filesystem("s3").ls(f"{bucket}/traces")) == 1
+
+
+def test_run_adds_its_trace(bucket, tmp_path):
+    pytest.importorskip("torch")
+    (tmp_path / "train.py").write_text("import torch\ntorch.ones(3) + 1\n")
+    words = ["opstrobe", "run", "--archive", f"{bucket}/profiles", "--job", "tiny", "train.py"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=300, cwd=tmp_path)
+    assert f"added to '{bucket}/profiles' as a trace of job 'tiny'" in done.stderr, done.stderr
+    assert rows(f"{bucket}/profiles", "select job, count(*) from events where name = 'aten::add' group by 1") == [
+        ("tiny", 1)
+    ]
+    listed = subprocess.run(
+        ["opstrobe", "archive", "list", f"{bucket}/profiles"], capture_output=True, text=True, timeout=120
+    )
+    assert listed.returncode == 0 and "tiny" in listed.stdout, listed.stderr
+
+
+def test_missing_buckets_and_objects_are_named(bucket, tmp_path):
+    missing = f"s3://no-bucket-{uuid.uuid4().hex}/profiles"
+    for words in (
+        ["archive", "list", missing],
+        ["archive", "add", missing, write_rank(tmp_path, 0)],
+        ["sql", "select 1", f"{bucket}/none"],
+    ):
+        done = subprocess.run(["opstrobe", *map(str, words)], capture_output=True, text=True, timeout=120)
+        assert done.returncode == 1 and "Traceback" not in done.stderr, done.stderr
+        assert (missing if missing in words else f"{bucket}/none") in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize("name", ["AWS_ENDPOINT_URL", "AWS_ACCESS_KEY_ID"])
+def test_stores_that_refuse_are_named(bucket, name, tmp_path):
+    environment = {
+        **os.environ,
+        "AWS_MAX_ATTEMPTS": "1",
+        "AWS_EC2_METADATA_DISABLED": "true",
+        name: "http://127.0.0.1:9",
+    }
+    if name == "AWS_ACCESS_KEY_ID":
+        environment = {
+            key: value for key, value in environment.items() if not key.startswith("AWS_SECRET") and key != name
+        }
+    done = subprocess.run(
+        ["opstrobe", "archive", "list", f"{bucket}/profiles"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env=environment,
+    )
+    assert done.returncode == 1 and "Traceback" not in done.stderr and f"'{bucket}/profiles'" in done.stderr, (
+        done.stderr
+    )

@@ -236,8 +236,8 @@ def main() -> None:
         _say(reason_of(error))
         status = 1
     except Exception as error:
-        if not type(error).__module__.startswith(("duckdb", "_duckdb")):
-            raise
+        if type(error).__module__ == "builtins":
+            raise  # else it is an error of DuckDB or of the client of an object store
         _say(error)
         status = 1
     raise SystemExit(status)

@@ -78,16 +78,34 @@ class Location:
         self.is_local = "file" in (
             self.files.protocol if isinstance(self.files.protocol, tuple) else (self.files.protocol,)
         )
-        mark = self.path(_MARK)
+        with self._naming_errors():
+            is_archive = self._open(self.path(_MARK), create)
+        if not is_archive:
+            raise FileNotFoundError(
+                f"'{self.name}' is not an archive; 'opstrobe archive add {self.name} TRACE...' makes one"
+            )
+
+    def _open(self, mark: str, create: bool) -> bool:
         self.files.invalidate_cache()
         if self.files.exists(mark):
             self._check(json.loads(self.files.cat_file(mark)))
         elif create:
             self._create(mark)
         else:
-            raise FileNotFoundError(
-                f"'{self.name}' is not an archive; 'opstrobe archive add {self.name} TRACE...' makes one"
-            )
+            return False
+        return True
+
+    @contextlib.contextmanager
+    def _naming_errors(self) -> Iterator[None]:
+        """Raises OSError with the location for errors of object stores, whose classes are the clients' and which do not name it."""
+        try:
+            yield
+        except ValueError:
+            raise
+        except Exception as error:
+            if self.is_local:
+                raise
+            raise OSError(f"cannot open '{self.name}': {error}") from error
 
     def _check(self, about: dict[str, object]) -> None:
         if about.get("format") != FORMAT:

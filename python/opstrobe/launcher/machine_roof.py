@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import subprocess
-import sys
 import time
 from collections.abc import Callable
+
+from opstrobe.launcher.own_process import plain_environment, python_command
 
 _SECONDS_MAX = 30.0  # on a busy machine
 _POLL_S = 0.1
@@ -20,12 +20,9 @@ def measure_roof(is_cancelled: Callable[[], bool]) -> str | None:
     Ends soon after `is_cancelled` returns true."""
     import torch
 
-    # The program's path, since torch may be in a directory that the program has added.
-    code = f"import sys; sys.path[:] = {[path for path in sys.path if path]!r}; from opstrobe.roof import measure_for_run; "
-    code += f"measure_for_run({torch.get_num_threads()})"
     process = subprocess.Popen(
-        [sys.executable, "-c", code],
-        env={name: value for name, value in os.environ.items() if not name.startswith("OPSTROBE_")},
+        python_command(f"from opstrobe.roof import measure_for_run; measure_for_run({torch.get_num_threads()})"),
+        env=plain_environment(),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,

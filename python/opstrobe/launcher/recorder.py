@@ -11,6 +11,7 @@ import json
 import os
 import shlex
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -23,6 +24,7 @@ from opstrobe import ProfilerAction, _core
 from opstrobe.compat.torch_import import call_when_imported
 from opstrobe.launcher.machine_roof import measure_roof
 from opstrobe.launcher.output import Output, rank_of_job
+from opstrobe.launcher.own_process import plain_environment, python_command
 from opstrobe.launcher.program import Program
 from opstrobe.launcher.steps import StepWatch
 from opstrobe.recording import bridge, roof, spill
@@ -385,15 +387,22 @@ class RunRecorder:
         self._children = children  # not a process of the program
 
     def _add_to_archive(self, path: str, location: str, job: str) -> None:
+        words = ["add", location, path, "--job", job]
+        children = self._children
+        # Clients of object stores start threads, which this process cannot any more at its end.
+        command = python_command("from opstrobe.archiving.command import main; main()", words)
         try:
-            from opstrobe import archive
-
-            archive.add(location, path, job=job)
+            done = subprocess.run(command, env=plain_environment(), capture_output=True, text=True)
+            reason = done.stderr.strip().removeprefix("opstrobe archive: ") if done.returncode else None
+        except KeyboardInterrupt:
+            reason = "interrupted"
         except Exception as error:  # the program's exit and its trace matter more
-            words = shlex.join(["opstrobe", "archive", "add", location, path, "--job", job])
-            _say(f"not added to '{location}': {error}; later: {words}")
-        else:
+            reason = str(error)
+        self._children = children  # not a process of the program
+        if reason is None:
             _say(f"added to '{location}' as a trace of job '{job}'")
+        else:
+            _say(f"not added to '{location}': {reason}; later: {shlex.join(['opstrobe', 'archive', *words])}")
 
     def _print_advice(self, trace: _core.Trace) -> None:
         try:
