@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A program of test_archive.py: adds traces to an archive in processes that are killed at random times, and checks after each kill
-that all that is listed is complete.
+"""A program of test_archive.py: two processes at once add the same traces to an archive, in opposite orders, and are killed at random
+times. After each kill, also while the other one writes, all that is listed must be complete.
 
     archive_writer.py ARCHIVE REFERENCE KILLS TRACE...
 """
@@ -36,29 +36,52 @@ def add_all(place, paths):
         add.add(location, path, known, job="test")
 
 
+def start_writer(place, paths):
+    writer = os.fork()
+    if not writer:
+        add_all(place, paths)
+        os._exit(0)
+    return writer
+
+
+def kill(writer):
+    """Returns whether the writer was done before."""
+    os.kill(writer, signal.SIGKILL)
+    return os.waitpid(writer, 0)[1] == 0
+
+
+def measure(place, paths):
+    """Returns how long a writer takes."""
+    start = time.monotonic()
+    os.waitpid(start_writer(place, paths), 0)
+    return time.monotonic() - start
+
+
 def main(place, reference, kills, *paths):
     expected = rows_by_part(reference)
     draw = random.Random(7)
-    seconds, complete = 0.2, 0
-    for i in range(int(kills)):
-        writer = os.fork()
-        if not writer:
-            add_all(place, paths)
-            os._exit(0)
+    seconds = measure(f"{place}-measured", paths)
+    killed, archives, in_between, found = 0, 1, 0, {}
+    while killed < int(kills):
         start = time.monotonic()
-        time.sleep(draw.uniform(0, seconds))
-        os.kill(writer, signal.SIGKILL)
-        if os.waitpid(writer, 0)[1] == 0:  # it was done: kill the next one earlier, in a separate archive
-            complete += 1
-            seconds = max(0.01, time.monotonic() - start)
-        if not os.path.exists(os.path.join(place, "_opstrobe.json")):
-            continue
-        found = rows_by_part(place)
-        assert found.items() <= expected.items(), (i, found)
-        if len(found) == len(expected):
-            place = f"{place.rstrip('0123456789')}{i}"
+        writers = [start_writer(place, paths), start_writer(place, paths[::-1])]
+        for writer, at in zip(writers, sorted(draw.uniform(0, seconds) for _ in writers)):
+            time.sleep(max(0, start + at - time.monotonic()))
+            killed += not kill(writer)
+            if not os.path.exists(os.path.join(place, "_opstrobe.json")):
+                continue
+            before, found = found, rows_by_part(place)  # the first time, while the other one writes
+            assert before.items() <= found.items() <= expected.items(), (killed, found)
+            in_between += len(before) < len(found) < len(expected)
+        if found == expected:  # the next ones add to a separate archive
+            archives, found = archives + 1, {}
+            place = f"{place.rstrip('0123456789')}{archives}"
     add_all(place, paths)
     assert rows_by_part(place) == expected
+    print(
+        f"{killed} writers of {archives} archives killed, {in_between} after they had added some traces",
+        file=sys.stderr,
+    )
     print(place)
 
 

@@ -182,6 +182,7 @@ def test_killed_writers(tmp_path):
         text=True,
     )
     assert done.returncode == 0, done.stderr
+    print(done.stderr)
     place = done.stdout.strip()
     assert rows(place, EVENTS) == opstrobe.sql(EVENTS, paths).fetchall()
     for folder in os.scandir(os.path.join(place, "_staging")):
