@@ -11,7 +11,8 @@ import contextlib
 import os
 import re
 
-from opstrobe.query.tables import archive_at, tables, trace_files
+from opstrobe.query.schema import tables
+from opstrobe.query.tables import archive_at, trace_files
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -18,7 +18,8 @@ pytest.importorskip("fsspec")
 import pyarrow  # noqa: E402
 
 import opstrobe.archive  # noqa: E402
-from opstrobe.query.tables import read_rows, schema_of, tables  # noqa: E402
+from opstrobe.query.schema import tables  # noqa: E402
+from opstrobe.query.tables import read_rows, schema_of  # noqa: E402
 
 pytestmark = pytest.mark.skipif(not QUERIES, reason="no manual next to the tests")
 

@@ -28,7 +28,7 @@ import opstrobe  # noqa: E402
 import opstrobe.archive  # noqa: E402
 import opstrobe.archiving.add  # noqa: E402
 import opstrobe.fleet  # noqa: E402
-import opstrobe.query.tables  # noqa: E402
+import opstrobe.query.schema  # noqa: E402
 import opstrobe.spark  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -144,7 +144,7 @@ def test_analyses_are_equal_on_both(request, spark, name, source):
 
 @pytest.fixture(scope="module")
 def manual_tables(spark):
-    for table in (str(declared["id"]) for declared in opstrobe.query.tables.tables()):
+    for table in (str(declared["id"]) for declared in opstrobe.query.schema.tables()):
         load(spark, table, *TRACES).cache().createOrReplaceTempView(table)
 
 

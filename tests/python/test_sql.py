@@ -18,7 +18,7 @@ pl = pytest.importorskip("polars")
 pyarrow = pytest.importorskip("pyarrow")
 torch = pytest.importorskip("torch")
 
-from opstrobe.query import database, tables  # noqa: E402
+from opstrobe.query import database, schema, tables  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -179,8 +179,8 @@ def test_shapes_are_json(trace):
 
 
 def test_tables_are_documented_and_typed(trace):
-    assert len(tables.tables()) == 15
-    for declared in tables.tables():
+    assert len(schema.tables()) == 15
+    for declared in schema.tables():
         table = trace.to_arrow(declared["id"])
         assert table.schema.names == [column["name"] for column in declared["columns"]]
         for column in declared["columns"]:
@@ -379,6 +379,19 @@ def test_without_duckdb_says_what_to_install(recorded, tmp_path):
     (tmp_path / "duckdb.py").write_text("raise ImportError('no', name='duckdb')")
     status, _, errors = command(STEPS, recorded, env={**os.environ, "PYTHONPATH": str(tmp_path)})
     assert (status, errors) == (1, "opstrobe sql: SQL needs duckdb: pip install 'opstrobe[sql]'\n")
+
+
+@pytest.mark.parametrize("package", ["duckdb", "pyarrow"])
+def test_the_schema_needs_no_other_package(tmp_path, package):
+    (tmp_path / f"{package}.py").write_text(f"raise ImportError('no', name='{package}')")
+    without = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    for words in (["--schema", "steps"], ["--schema"], ["--schema", "none"]):
+        assert command(*words, env=without) == command(*words)
+    script = ".tables\n.schema steps\n"
+    assert command(env=without, input=script) == command(input=script)
+    status, printed, errors = command(env=without, input=".schema steps\nselect 1;\n.tables\n")
+    assert status == 1 and "backward_ns" in printed and "kernels " in printed
+    assert errors == f"opstrobe sql: SQL needs {package}: pip install 'opstrobe[sql]'\n"
 
 
 def test_closed_pipe_is_not_an_error(recorded):

@@ -13,7 +13,8 @@ import time
 from opstrobe import _core
 from opstrobe.archiving.location import TRACES, Location
 from opstrobe.archiving.packages import pyarrow
-from opstrobe.query.tables import plain_type, schema_of, tables
+from opstrobe.query.schema import tables
+from opstrobe.query.tables import plain_type, schema_of
 
 # Small enough that a query for a few steps reads little of a file.
 _GROUP_ROWS = 1 << 15

@@ -9,7 +9,8 @@ from opstrobe.archiving.add import TRACES_SCHEMA, WHOSE
 from opstrobe.archiving.location import TRACES, Location, Part
 from opstrobe.archiving.packages import pyarrow
 from opstrobe.query.database import connect, duckdb, with_plain_sums
-from opstrobe.query.tables import TRACE_COLUMNS, plain_type, schema_of, tables
+from opstrobe.query.schema import TRACE_COLUMNS, tables
+from opstrobe.query.tables import plain_type, schema_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -58,15 +58,35 @@ def _format_of(options: argparse.Namespace) -> str:
     return end if end in _FORMATS else "text"
 
 
+def _print_schema(words: list[str]) -> int:
+    from opstrobe.query import schema
+
+    try:
+        return schema.print_schema(words)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+def _run_without_queries(missing: ImportError, options: argparse.Namespace) -> int:
+    """The shell shows the schema, and says for each query what to install."""
+    from opstrobe.query import schema, shell
+
+    tables = schema.OnlyDeclared(missing)
+    return shell.run(lambda words: tables, (), _format_of(options), options.output, options.limit)
+
+
 def main() -> None:
     parser = _parser()
     options = parser.parse_args()
+    if options.schema:
+        raise SystemExit(_print_schema(options.arguments))
     try:
         from opstrobe.query import database, output, shell, sources
     except ImportError as error:
-        raise SystemExit(_fail(error)) from None
-    if options.schema:
-        raise SystemExit(shell.print_schema(options.arguments))
+        if options.arguments:
+            raise SystemExit(_fail(error)) from None
+        raise SystemExit(_run_without_queries(error, options)) from None
     words = list(options.arguments)
     query = words.pop(0) if words and not sources.is_source(words[0]) else None
     if query is not None and not any(letter.isspace() for letter in query):

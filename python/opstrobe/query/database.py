@@ -18,7 +18,8 @@ try:
 except ImportError as error:
     raise ImportError(f"SQL needs {error.name}: pip install 'opstrobe[sql]'", name=error.name) from error
 
-from opstrobe.query.tables import TRACE_COLUMNS, read_rows, schema_of, tables
+from opstrobe.query.schema import TRACE_COLUMNS, tables
+from opstrobe.query.tables import read_rows, schema_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

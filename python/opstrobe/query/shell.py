@@ -12,13 +12,16 @@ import time
 
 from opstrobe._command_parser import reason_of
 from opstrobe.query import output
-from opstrobe.query.database import Answers, duckdb
-from opstrobe.query.tables import TRACE_COLUMNS, tables
+from opstrobe.query.schema import print_schema
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
+
+    import duckdb
+
+    from opstrobe.query.database import Answers
 
 _HELP = """\
 A statement of SQL ends with a semicolon.
@@ -76,6 +79,12 @@ def _interact(shell: _Shell, count: int) -> None:
     shell.finish()
 
 
+def _query_errors() -> tuple[type[Exception], ...]:
+    """The errors of a query. Those of DuckDB are absent if it is not loaded, because the shell also works without it."""
+    engine = sys.modules.get("duckdb")
+    return (OSError, ValueError, engine.Error) if engine else (OSError, ValueError)
+
+
 class _Shell:
     def __init__(
         self,
@@ -126,7 +135,7 @@ class _Shell:
         try:
             for found in self.database.run(query):
                 self._show(self.database.relation(found))
-        except (OSError, ValueError, duckdb.Error) as error:
+        except _query_errors() as error:
             if isinstance(error, BrokenPipeError) or "Broken pipe" in str(error):
                 raise BrokenPipeError from None
             self._fail(error)
@@ -162,10 +171,10 @@ class _Shell:
             self._fail(error)
 
     def _tables(self, words: list[str]) -> None:
-        print_schema(words, brief=True, database=self.database)
+        print_schema(words, brief=True, answers=self.database)
 
     def _schema(self, words: list[str]) -> None:
-        if print_schema(words, database=self.database):
+        if print_schema(words, answers=self.database):
             self.failures += 1
 
     def _open(self, words: list[str]) -> None:
@@ -234,39 +243,6 @@ _COMMANDS: dict[str, Callable[[_Shell, list[str]], None]] = {
 }
 
 
-# By type of a declared column; all others are integers.
-_TYPES = {"text": "varchar", "json": "varchar", "flag": "boolean", "number": "double", "date": "date"}
-
-
-def print_schema(names: list[str], *, brief: bool = False, database: Answers | None = None) -> int:
-    """Prints the tables of these names, or all, with the types and meanings of their columns unless `brief`. Returns 2 if
-    one does not exist."""
-    known: dict[str, Any] = {str(table["id"]): table for table in _tables_of(database)}
-    for name in names:
-        if name not in known:
-            print(f"unknown table '{name}'; tables are {', '.join(known)}", file=sys.stderr)
-            return 2
-    for name in names or known:
-        table = known[name]
-        print(f"{name:<14} {table['about']}" if brief else f"{name}: {table['about']}")
-        for column in () if brief else table["columns"]:
-            unit = f", {column['unit']}" if "unit" in column else ""
-            print(f"  {column['name']:<18} {_TYPES.get(column['type'], 'bigint'):<8} {column['about']}{unit}")
-    if not brief:
-        print("in every table:")
-        for column in _shared_columns(database):
-            print(f"  {column['name']:<18} {_TYPES.get(column['type'], 'bigint'):<8} {column['about']}")
-    return 0
-
-
-def _tables_of(database: Answers | None) -> list[dict[str, Any]]:
-    return database.tables() if database else tables()
-
-
-def _shared_columns(database: Answers | None) -> list[dict[str, str]]:
-    return database.shared_columns() if database else TRACE_COLUMNS
-
-
 def _prepare_terminal(shell: _Shell) -> None:
     try:
         import readline
@@ -306,9 +282,9 @@ def _completions(database: Answers, text: str, *, at_start: bool) -> list[str]:
     """Words that may continue a text: columns after the name or alias of a table and a dot; else also tables and keywords."""
     if at_start and text.startswith("."):
         return [name for name in _COMMANDS if name.startswith(text)]
-    declared = _tables_of(database)
+    declared = database.tables()
     columns = {str(column["name"]) for table in declared for column in table["columns"]}
-    columns |= {column["name"] for column in _shared_columns(database)}
+    columns |= {column["name"] for column in database.shared_columns()}
     before, dot, rest = text.rpartition(".")
     if not dot:
         words = columns | {str(table["id"]) for table in declared} | {*_WORDS.split()}
@@ -316,5 +292,5 @@ def _completions(database: Answers, text: str, *, at_start: bool) -> list[str]:
     for table in declared:
         if table["id"] == before:
             columns = {str(column["name"]) for column in table["columns"]}
-            columns |= {column["name"] for column in _shared_columns(database)}
+            columns |= {column["name"] for column in database.shared_columns()}
     return sorted(f"{before}.{name}" for name in columns if name.startswith(rest.lower()))

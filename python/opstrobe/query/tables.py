@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import array
 import functools
-import json
 import os
 import struct
 
 from opstrobe import _core
+from opstrobe.query.schema import TRACE_COLUMNS
 
 try:
     import pyarrow
@@ -27,21 +27,10 @@ _BATCH_ROWS = 1 << 17
 # Suffixes of trace files in directories.
 _ENDINGS = (".json", ".json.gz", ".json.zst", ".pftrace", ".pftrace.gz")
 
-# Columns that SQL adds to every table.
-TRACE_COLUMNS = [
-    {"name": "path", "type": "text", "about": "file of the trace"},
-    {"name": "rank", "type": "integer", "about": "rank of the process in its job"},
-]
 _PATH, _RANK = (
     pyarrow.field(column["name"], kind, metadata={"meaning": column["about"]})
     for column, kind in zip(TRACE_COLUMNS, (pyarrow.dictionary(pyarrow.int8(), pyarrow.utf8()), pyarrow.int64()))
 )
-
-
-def tables() -> list[dict[str, object]]:
-    """The tables with their columns: id, about, and columns with name, type, unit, about."""
-    declared: list[dict[str, object]] = json.loads(_core.tables_json())["relations"]
-    return declared
 
 
 def schema_of(table: str) -> pyarrow.Schema:
