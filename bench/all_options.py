@@ -46,22 +46,23 @@ def _step_time(step: Any) -> float:
 
 
 @contextlib.contextmanager
-def _empty_callbacks() -> Iterator[None]:
-    """CPU time of callbacks for operators, with their inputs, and for calls, where the callbacks do nothing."""
+def _empty_callbacks(*, clock: bool = False) -> Iterator[None]:
+    """Callbacks for operators, with their inputs, and for calls, that record nothing; with `clock` each reads the clock."""
     from floor import empty_callbacks
     from python_calls import empty_hook
 
-    with empty_callbacks(inputs=True), empty_hook():
+    with empty_callbacks(inputs=True, clock=clock), empty_hook(clock=clock):
         yield
 
 
 def step_costs(rounds: int) -> dict[str, float]:
     """Microseconds of one training step without a profiler (`base`), and what each profiler adds to it with all options;
-    `floor` are empty callbacks. The variants in turn; of the rounds a fast one counts, but not the fastest."""
+    `floor` are empty callbacks, `clock` those that read the clock. The variants in turn; of the rounds a fast one counts, but not the fastest."""
     step = _training_step()
     variants: dict[str, Callable[[], contextlib.AbstractContextManager[Any]]] = {
         "base": contextlib.nullcontext,
         "floor": _empty_callbacks,
+        "clock": lambda: _empty_callbacks(clock=True),
         "opstrobe": lambda: _profiler("opstrobe"),
         "torch": lambda: _profiler("torch"),
     }

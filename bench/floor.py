@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Builds and loads floor.cpp: RecordFunction callbacks that do nothing."""
+"""Builds and loads floor.cpp: RecordFunction callbacks that record nothing."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ import torch
 from torch.utils import cpp_extension
 
 _SOURCE = Path(__file__).with_name("floor.cpp")
+_INCLUDE = Path(__file__).parents[1] / "include"
 
 
 def _build() -> Path:
@@ -30,7 +31,7 @@ def _build() -> Path:
             [os.environ.get("CXX", "c++"), "-shared", "-fPIC", "-O2", "-DNDEBUG", "-std=c++20"]
             + [f"-D_GLIBCXX_USE_CXX11_ABI={int(torch._C._GLIBCXX_USE_CXX11_ABI)}"]
             + [flag for path in cpp_extension.include_paths() for flag in ("-isystem", path)]
-            + [str(_SOURCE), "-o", str(fresh)]
+            + [f"-I{_INCLUDE}", str(_SOURCE), "-o", str(fresh)]
             + [f"-L{path}" for path in cpp_extension.library_paths()]
             + ["-ltorch_cpu", "-lc10"],
             check=True,
@@ -41,16 +42,16 @@ def _build() -> Path:
 
 _library = ctypes.CDLL(str(_build()))
 _library.floor_add.restype = ctypes.c_uint64
-_library.floor_add.argtypes = [ctypes.c_bool]
+_library.floor_add.argtypes = [ctypes.c_bool, ctypes.c_bool]
 _library.floor_remove.argtypes = [ctypes.c_uint64]
 _library.floor_add_tensors.restype = ctypes.c_int64
 _library.floor_add_tensors.argtypes = [ctypes.c_int64]
 
 
 @contextlib.contextmanager
-def empty_callbacks(*, inputs: bool = False) -> Iterator[None]:
-    """Empty callbacks on this thread; with `inputs` they request the operators' inputs."""
-    handle = _library.floor_add(inputs)
+def empty_callbacks(*, inputs: bool = False, clock: bool = False) -> Iterator[None]:
+    """Empty callbacks on this thread; with `inputs` they request the operators' inputs, with `clock` each reads the clock."""
+    handle = _library.floor_add(inputs, clock)
     try:
         yield
     finally:

@@ -26,9 +26,11 @@ def _opstrobe(**options: Any) -> contextlib.AbstractContextManager[Any]:
 VARIANTS: dict[str, Callable[[], contextlib.AbstractContextManager[Any]]] = {
     "base": contextlib.nullcontext,
     "floor": empty_callbacks,
+    "clock": lambda: empty_callbacks(clock=True),
     "opstrobe": _opstrobe,
     "torch": _torch_profiler,
     "floor, inputs": lambda: empty_callbacks(inputs=True),
+    "clock, inputs": lambda: empty_callbacks(inputs=True, clock=True),
     "opstrobe, shapes": lambda: _opstrobe(record_shapes=True),
     "torch, shapes": lambda: _torch_profiler(record_shapes=True),
     "opstrobe, memory": lambda: _opstrobe(profile_memory=True),
