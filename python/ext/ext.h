@@ -60,6 +60,8 @@ int ops_ext_add_live(PyObject *module);
 int ops_ext_add_module_summary(PyObject *module);
 int ops_ext_add_session(PyObject *module);
 int ops_ext_add_stack_sampler(PyObject *module);
+/* Returns the CPU time that sampling of stacks has taken in this process. Any thread. */
+int64_t ops_ext_stack_sampler_spent_ns(void);
 int ops_ext_add_bridge(PyObject *module);
 int ops_ext_add_finding(PyObject *module);
 int ops_ext_add_watch(PyObject *module);

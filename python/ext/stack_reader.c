@@ -19,6 +19,7 @@
 
 #define THREADS_MAX 256 /* limit for a list that changes while it is read and could become cyclic */
 #define WINDOW 256
+#define FRAME_AREA_BYTES 16384
 
 static PyInterpreterState *interpreter;
 static pthread_t main_thread;
@@ -368,57 +369,105 @@ void ops_stack_read_own(struct ops_stack *ret_stack)
 
 #define FRAME_BYTES offsetof(ops_frame, OPS_FRAME_END)
 
-/* Copies a code object and the next frame in one system call, because a sample has many frames. */
-static bool copy_code_and_frame(PyCodeObject *code, const PyCodeObject *code_at, ops_frame *frame, const ops_frame *frame_at,
-                                bool *ret_has_frame)
-{
-	struct iovec local[2] = {{code, CODE_BYTES}, {frame, FRAME_BYTES}};
-	struct iovec remote[2] = {{(void *)(uintptr_t)code_at, CODE_BYTES}, {(void *)(uintptr_t)frame_at, FRAME_BYTES}};
-	ssize_t size;
+/* The innermost frames of most threads are next to each other on the interpreter's stack, so the end of it is copied at once. */
+struct frame_area {
+	uintptr_t begin, end;
+	_Alignas(ops_frame) char copy[FRAME_AREA_BYTES];
+};
 
-	*ret_has_frame = false;
-	if (!frame_at || !code_at) {
-		*ret_has_frame = stack_copy(frame, frame_at, FRAME_BYTES);
-		return stack_copy(code, code_at, CODE_BYTES);
+static void frame_area_read(struct frame_area *area, const PyThreadState *thread)
+{
+	area->begin = area->end = 0;
+#if PY_VERSION_HEX >= 0x030b0000
+	uintptr_t end = (uintptr_t)thread->datastack_top, begin = (uintptr_t)thread->datastack_chunk;
+
+	if (!begin || end <= begin)
+		return;
+	if (end - begin > sizeof(area->copy))
+		begin = end - sizeof(area->copy);
+	if (stack_copy(area->copy, (const void *)begin, end - begin)) {
+		area->begin = begin;
+		area->end = end;
 	}
-	size = process_vm_readv(process, local, 2, remote, 2, 0);
-	*ret_has_frame = size == (ssize_t)(CODE_BYTES + FRAME_BYTES);
-	return size >= (ssize_t)CODE_BYTES;
+#else
+	(void)thread;
+#endif
 }
 
-static struct ops_stack_position position_of(const PyCodeObject *copy, const PyCodeObject *address, int offset)
+static bool frame_area_copy(const struct frame_area *area, const ops_frame *at, ops_frame *ret_frame)
 {
-	return (struct ops_stack_position){
-		.code = (uintptr_t)address,
-		.offset = offset,
-		.first_line = copy->co_firstlineno,
-		.identity = {(uintptr_t)copy->co_filename, (uintptr_t)copy->CODE_NAME, (uintptr_t)copy->co_linetable},
-	};
+	uintptr_t begin = (uintptr_t)at;
+
+	if (begin < area->begin || begin >= area->end || area->end - begin < FRAME_BYTES)
+		return stack_copy(ret_frame, at, FRAME_BYTES);
+	memcpy(ret_frame, area->copy + (begin - area->begin), FRAME_BYTES);
+	return true;
+}
+
+/* The code objects of a stack, copied by one system call. */
+struct code_copies {
+	struct iovec local[OPS_SAMPLE_FRAMES_MAX], remote[OPS_SAMPLE_FRAMES_MAX];
+	PyCodeObject codes[OPS_SAMPLE_FRAMES_MAX];
+};
+
+/* Copies the code objects of `count` positions. One that cannot be read gets no type. */
+static void code_copies_read(struct code_copies *copies, const struct ops_stack_position *items, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		copies->local[i] = (struct iovec){&copies->codes[i], CODE_BYTES};
+		copies->remote[i] = (struct iovec){(void *)items[i].code, CODE_BYTES};
+	}
+	for (uint32_t done = 0; done < count;) { /* it ends at the first that cannot be read */
+		ssize_t size = process_vm_readv(process, copies->local + done, count - done, copies->remote + done, count - done, 0);
+
+		done += size > 0 ? (uint32_t)((size_t)size / CODE_BYTES) : 0;
+		if (done < count)
+			((PyObject *)&copies->codes[done++])->ob_type = NULL;
+	}
+}
+
+static void position_identify(struct ops_stack_position *position, const PyCodeObject *copy)
+{
+	position->first_line = copy->co_firstlineno;
+	position->identity[0] = (uintptr_t)copy->co_filename;
+	position->identity[1] = (uintptr_t)copy->CODE_NAME;
+	position->identity[2] = (uintptr_t)copy->co_linetable;
+}
+
+/* Keeps the positions whose code objects could be read. */
+static void positions_identify(struct ops_stack_positions *stack, struct code_copies *copies)
+{
+	uint32_t kept = 0;
+
+	code_copies_read(copies, stack->items, stack->count);
+	for (uint32_t i = 0; i < stack->count; i++) {
+		if (!stack_is_code(&copies->codes[i]))
+			continue;
+		stack->items[kept] = stack->items[i];
+		position_identify(&stack->items[kept++], &copies->codes[i]);
+	}
+	stack->count = kept;
 }
 
 static void positions_read(const PyThreadState *thread, struct ops_stack_positions *stack)
 {
+	static struct frame_area area; /* too large for a stack; used by the sampling thread alone */
+	static struct code_copies copies;
 	ops_frame *next = stack_innermost(thread), frame;
-	bool has_frame = stack_copy(&frame, next, FRAME_BYTES);
 
-	for (unsigned i = 0; has_frame && i < 4 * OPS_SAMPLE_FRAMES_MAX; i++) {
-		PyCodeObject code, *address;
-		int offset;
-
+	frame_area_read(&area, thread);
+	for (unsigned i = 0; next && i < 4 * OPS_SAMPLE_FRAMES_MAX && frame_area_copy(&area, next, &frame); i++) {
 		next = ops_frame_previous(&frame);
-		if (ops_frame_is_of_c(&frame)) {
-			has_frame = stack_copy(&frame, next, FRAME_BYTES);
+		if (ops_frame_is_of_c(&frame))
 			continue;
-		}
 		if (stack->count == OPS_SAMPLE_FRAMES_MAX - 1) {
 			stack->is_cut = true;
-			return;
+			break;
 		}
-		address = ops_frame_code(&frame);
-		offset = ops_frame_offset(&frame);
-		if (copy_code_and_frame(&code, address, &frame, next, &has_frame) && stack_is_code(&code))
-			stack->items[stack->count++] = position_of(&code, address, offset);
+		stack->items[stack->count++] =
+			(struct ops_stack_position){.code = (uintptr_t)ops_frame_code(&frame), .offset = ops_frame_offset(&frame)};
 	}
+	positions_identify(stack, &copies);
 }
 
 void ops_stack_threads_start(struct ops_stack_threads *threads)

@@ -5,8 +5,8 @@
  *
  *     frame ─▶ position (code object, instruction) ─▶ cache ─▶ function and line, as ids
  *
- * In a round, a frame with a known position takes one system call. A stack that is equal to the thread's last one shares its
- * payload.
+ * In a round, a stack of known positions takes a few system calls, whatever its depth. A stack that is equal to the thread's last
+ * one shares its payload.
  */
 #include "ext.h"
 
@@ -25,7 +25,7 @@
 #include "stack_reader.h"
 #include "thread_calls.h"
 
-#define COST_SHARE 200   /* rounds take at most this fraction of a processor, and are less frequent if they would take more */
+#define COST_SHARE 500  /* rounds take at most this fraction of a processor, and are less frequent if they would take more */
 #define FOLLOWED_MAX 64  /* threads with known state; samples of other threads have no state */
 #define POSITIONS 4096   /* a power of two */
 #define CUT_NAME "[truncated]" /* outermost frame of a truncated stack */
@@ -61,6 +61,7 @@ struct stack_sampler {
 };
 
 static struct stack_sampler *stack_sampler; /* protected by the GIL; one per process */
+static int64_t spent_ns; /* CPU time of all rounds; relaxed */
 
 /* --- frames ---------------------------------------------------------------------------------------------------------- */
 
@@ -240,17 +241,24 @@ static void sampler_round(struct stack_sampler *of, int64_t now_ns)
 static void *sampler_run(void *context)
 {
 	struct stack_sampler *of = context;
-	int64_t begin_ns, cost_ns, wait_ns;
+	int64_t begin_ns, before_ns, cost_ns, wait_ns, cpu_ns = ops_clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
 
 	ops_recording_observe();
 	do {
+		before_ns = cpu_ns;
 		begin_ns = ops_clock_read_ns(CLOCK_MONOTONIC);
-		cost_ns = ops_clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
 		sampler_round(of, begin_ns);
-		cost_ns = ops_clock_read_ns(CLOCK_THREAD_CPUTIME_ID) - cost_ns;
+		cpu_ns = ops_clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
+		cost_ns = cpu_ns - before_ns; /* with the wait before the round, which takes almost as much */
+		__atomic_add_fetch(&spent_ns, cost_ns, __ATOMIC_RELAXED);
 		wait_ns = cost_ns * COST_SHARE > of->period_ns ? cost_ns * COST_SHARE : of->period_ns;
 	} while (repeating_thread_wait(&of->thread, begin_ns + wait_ns));
 	return NULL;
+}
+
+int64_t ops_ext_stack_sampler_spent_ns(void)
+{
+	return __atomic_load_n(&spent_ns, __ATOMIC_RELAXED);
 }
 
 /* --- lifetime -------------------------------------------------------------------------------------------------------- */

@@ -3,8 +3,9 @@
  * Torch's CPU allocator with functions that are called at each allocation and free. Allocators report to the calling thread's
  * profiler state. A thread that never ran an operator has none, so its frees would be missing. Part of torch_bridge.cpp.
  *
- * It forwards to the allocator that torch had at the first session that needed it, for the life of the process, because memory
- * may be freed at any later time. An allocator installed by other code is not replaced.
+ * It forwards to the allocator that torch had at the first session that needed it, and lasts for the life of the process, because
+ * memory may be freed at any later time. While allocations are not recorded, torch has its own allocator. An allocator installed by
+ * other code is not replaced.
  */
 #ifndef OPS_TORCH_ALLOCATOR_HPP
 #define OPS_TORCH_ALLOCATOR_HPP

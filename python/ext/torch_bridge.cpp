@@ -1323,11 +1323,13 @@ void set_detail(bool operators, bool ranges, bool allocations) noexcept
 		set_global_callback(&attached.range_handle, ranges, range_callback(pair.range));
 		if (!attached.own_memory || records_memory() == allocations)
 			return;
-		if (!allocations)
+		if (!allocations) {
+			allocator::remove();
 			__atomic_store_n(&attached.records_memory, false, __ATOMIC_RELAXED);
+		}
 		forget_allocations();
 		if (allocations)
-			__atomic_store_n(&attached.records_memory, true, __ATOMIC_RELAXED);
+			__atomic_store_n(&attached.records_memory, allocator::put(), __ATOMIC_RELAXED);
 	} catch (...) {
 	}
 }

@@ -118,6 +118,7 @@ static PyObject *watch_start(PyObject *module, PyObject *args, PyObject *kwargs)
 	if (budget >= 0) {
 		options.set_detail = watch_set_detail;
 		options.read_memory_ns = watch_memory_ns;
+		options.read_threads_ns = ops_ext_stack_sampler_spent_ns;
 		options.budget_ppm = (uint32_t)(budget * 1e6);
 	}
 	ops_stacks_init();

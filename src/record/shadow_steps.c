@@ -36,7 +36,7 @@ static void shadow_draw(struct ops_shadow_steps *steps)
 
 void ops_shadow_steps_init(struct ops_shadow_steps *steps, uint32_t budget_ppm, uint64_t random)
 {
-	*steps = (struct ops_shadow_steps){.budget_ppm = budget_ppm, .random = random | 1, .unit = OPS_OVERHEAD_STEP, .detail = OPS_DETAIL_ALL, .every = OPS_SHADOW_EVERY};
+	*steps = (struct ops_shadow_steps){.budget_ppm = budget_ppm, .random = random | 1, .unit = OPS_OVERHEAD_STEP, .detail = OPS_DETAIL_ALL, .every = OPS_SHADOW_EVERY_FIRST};
 	shadow_draw(steps);
 }
 
@@ -117,7 +117,7 @@ static float *shadow_keep_usual(float *ratios, uint32_t *count)
 	return ratios + first;
 }
 
-void ops_shadow_steps_measure(struct ops_shadow_steps *copy, double allocations, struct ops_overhead *ret_overhead)
+void ops_shadow_steps_measure(struct ops_shadow_steps *copy, double unseen, struct ops_overhead *ret_overhead)
 {
 	uint32_t count = copy->used, low;
 	float *ratios;
@@ -134,9 +134,9 @@ void ops_shadow_steps_measure(struct ops_shadow_steps *copy, double allocations,
 	ratios = shadow_keep_usual(copy->ratios, &count);
 	away = DEVIATIONS_95 * sqrt(count) / 2;
 	low = count / 2 > away ? (uint32_t)(count / 2 - away) : 0;
-	ret_overhead->share_ppm = shadow_ppm(((double)ratios[(count - 1) / 2] + (double)ratios[count / 2]) / 2 + allocations);
-	ret_overhead->low_ppm = shadow_ppm((double)ratios[low] + allocations);
-	ret_overhead->high_ppm = shadow_ppm((double)ratios[count - 1 - low] + allocations);
+	ret_overhead->share_ppm = shadow_ppm(((double)ratios[(count - 1) / 2] + (double)ratios[count / 2]) / 2 + unseen);
+	ret_overhead->low_ppm = shadow_ppm((double)ratios[low] + unseen);
+	ret_overhead->high_ppm = shadow_ppm((double)ratios[count - 1 - low] + unseen);
 }
 
 bool ops_overhead_is_known(const struct ops_overhead *overhead)
@@ -154,7 +154,7 @@ static void shadow_set_detail(struct ops_shadow_steps *steps, enum ops_detail de
 	steps->pairs_since = 0;
 	steps->is_after = false;
 	steps->is_spoiled = steps->is_shadow;
-	steps->every = OPS_SHADOW_EVERY;
+	steps->every = OPS_SHADOW_EVERY_FIRST;
 }
 
 /* Returns whether the next detail would take less than half of the budget, because steps are longer than when it was switched off. */
@@ -181,8 +181,7 @@ void ops_shadow_steps_decide(struct ops_shadow_steps *steps, struct ops_overhead
 
 	if (overhead->pairs < DECIDE_PAIRS || overhead->detail != steps->detail)
 		return;
-	if (overhead->pairs == OPS_SHADOW_PAIRS || is_narrow)
-		steps->every = OPS_SHADOW_EVERY_KNOWN;
+	steps->every = overhead->pairs == OPS_SHADOW_PAIRS || is_narrow ? OPS_SHADOW_EVERY_KNOWN : OPS_SHADOW_EVERY;
 	if (!budget_ppm)
 		return;
 	if (steps->detail > OPS_DETAIL_STEPS && (overhead->low_ppm > budget_ppm || (is_narrow && overhead->share_ppm > budget_ppm))) {

@@ -21,7 +21,9 @@
 /* A step of this length is worth a report, whatever the tail. */
 #define LIMIT_MOST_NS 10e9
 #define LIMIT_MOST_RATIO 300
-#define UPDATE_EVERY 64u /* steps between two computations of the limit, once the window is long */
+/* Steps, and time of steps, between two computations of the limit, once the window is long. */
+#define UPDATE_EVERY 64u
+#define UPDATE_NS 1e8
 /* Factors within which lengths, and distances in steps, count as equal. */
 #define SAME_LENGTH 2.0
 #define SAME_DISTANCE 0.002
@@ -44,6 +46,7 @@ static void slow_steps_update(struct ops_slow_steps *steps)
 	uint64_t excess_ns = steps->min_excess_ns ? steps->min_excess_ns : OPS_SLOW_STEPS_MIN_EXCESS_NS;
 
 	steps->stale = 0;
+	steps->stale_ns = 0;
 	steps->limit_ns = (double)INFINITY;
 	if (!steps->used)
 		return;
@@ -68,7 +71,8 @@ static void slow_steps_keep(struct ops_slow_steps *steps, double duration_ns)
 	steps->next = (steps->next + 1) % OPS_SLOW_STEPS_WINDOW;
 	if (steps->used < OPS_SLOW_STEPS_WINDOW)
 		steps->used++;
-	if (++steps->stale >= UPDATE_EVERY || steps->used < EARLY)
+	steps->stale_ns += duration_ns;
+	if ((++steps->stale >= UPDATE_EVERY && steps->stale_ns >= UPDATE_NS) || steps->used < EARLY)
 		slow_steps_update(steps);
 }
 

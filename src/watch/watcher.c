@@ -52,9 +52,15 @@
 #define FREE_SHARE 0.85 /* below this share, the limit can be reached again */
 #define STEP_NAME "ProfilerStep#"
 #define STEP_NAME_ROOM (sizeof(STEP_NAME) + 20)
-#define MEMORY_KEPT 0.98 /* weight of earlier seconds in the overhead of allocations */
+#define UNSEEN_KEPT 0.98 /* weight of earlier seconds in what shadow steps do not show */
 #define CALL_NS_MAX (2 * OPS_SECOND_NS) /* after this time, calls of modules of another thread are compared */
 #define SHADOW_NS_MAX (10 * OPS_SECOND_NS) /* after this time a shadow step is recorded */
+
+/* How much of the time something takes. Earlier times count less. */
+struct time_share {
+	double taken_ns, time_ns;
+	int64_t last_taken_ns, last_ns; /* at the last update; 0: none */
+};
 
 struct watcher {
 	struct ops_watch_options options;
@@ -109,9 +115,8 @@ struct watcher {
 	struct ops_stack stack; /* too large for a stack */
 	struct ops_shadow_steps measured; /* likewise: a copy */
 	uint64_t noted_pairs;
+	struct time_share memory, threads; /* that recording of allocations, and the threads of the recorder, take */
 	bool measured_allocations; /* allocations were recorded at the last measurement */
-	int64_t memory_ns, measured_ns; /* at that time */
-	double memory_taken_ns, memory_time_ns; /* sums since then; older ones count less */
 };
 
 static struct watcher *watcher; /* one per process; set by ops_watch_start */
@@ -354,28 +359,38 @@ static void watcher_shadow_step(struct watcher *of, int64_t end_ns)
 	of->detail_ns = of->detail == before ? now_ns : ops_clock_read_ns(CLOCK_MONOTONIC);
 }
 
-/* Returns the share of the time since allocations are recorded that was taken for it. */
-static double watcher_memory_share(struct watcher *of, bool allocations)
+/* Continues or restarts a share with the time taken so far. Returns it; 0 after a restart. */
+static double time_share_update(struct time_share *share, int64_t taken_ns, bool is_continued)
 {
 	int64_t now_ns = ops_clock_read_ns(CLOCK_MONOTONIC);
-	int64_t taken_ns = of->options.read_memory_ns ? of->options.read_memory_ns() : 0;
 
-	if (of->measured_allocations && allocations) {
-		of->memory_taken_ns = of->memory_taken_ns * MEMORY_KEPT + (double)(taken_ns - of->memory_ns);
-		of->memory_time_ns = of->memory_time_ns * MEMORY_KEPT + (double)(now_ns - of->measured_ns);
+	if (is_continued) {
+		share->taken_ns = share->taken_ns * UNSEEN_KEPT + (double)(taken_ns - share->last_taken_ns);
+		share->time_ns = share->time_ns * UNSEEN_KEPT + (double)(now_ns - share->last_ns);
 	} else {
-		of->memory_taken_ns = of->memory_time_ns = 0;
+		share->taken_ns = share->time_ns = 0;
 	}
-	of->measured_allocations = allocations;
-	of->memory_ns = taken_ns;
-	of->measured_ns = now_ns;
-	return of->memory_time_ns > 0 ? of->memory_taken_ns / of->memory_time_ns : 0;
+	share->last_taken_ns = taken_ns;
+	share->last_ns = now_ns;
+	return share->time_ns > 0 ? share->taken_ns / share->time_ns : 0;
+}
+
+/* Returns the share of the time that the recorder takes in shadow steps as well. */
+static double watcher_unseen_share(struct watcher *of)
+{
+	int64_t memory_ns = of->options.read_memory_ns ? of->options.read_memory_ns() : 0;
+	int64_t threads_ns = ops_clock_read_ns(CLOCK_THREAD_CPUTIME_ID) + (of->options.read_threads_ns ? of->options.read_threads_ns() : 0);
+	double share = time_share_update(&of->threads, threads_ns, of->threads.last_ns != 0) +
+	               time_share_update(&of->memory, memory_ns, of->measured_allocations && of->allocations);
+
+	of->measured_allocations = of->allocations;
+	return share;
 }
 
 static void watcher_measure(struct watcher *of)
 {
 	struct ops_overhead overhead;
-	double allocations;
+	double unseen;
 	int64_t begin_ns;
 
 	if (!of->options.set_detail)
@@ -385,12 +400,12 @@ static void watcher_measure(struct watcher *of)
 	if (begin_ns && ops_clock_read_ns(CLOCK_MONOTONIC) - begin_ns > SHADOW_NS_MAX)
 		watcher_end_shadow(of);
 	of->measured = of->shadow;
-	allocations = watcher_memory_share(of, of->allocations);
+	unseen = watcher_unseen_share(of);
 	pthread_mutex_unlock(&of->lock);
 	if (of->measured.pairs_since == of->noted_pairs)
 		return;
 	of->noted_pairs = of->measured.pairs_since;
-	ops_shadow_steps_measure(&of->measured, allocations, &overhead);
+	ops_shadow_steps_measure(&of->measured, unseen, &overhead);
 	pthread_mutex_lock(&of->lock);
 	ops_shadow_steps_decide(&of->shadow, &overhead);
 	pthread_mutex_unlock(&of->lock);

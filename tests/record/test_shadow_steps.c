@@ -110,7 +110,7 @@ static void few_pairs_say_nothing(void **state)
 	program_begin(&program, BUDGET_PPM);
 	program_run(&program, OPS_SHADOW_WARM_UP);
 	assert_int_equal(program.shadow_count, 0);
-	program_run(&program, OPS_SHADOW_EVERY * 3);
+	program_run(&program, OPS_SHADOW_EVERY_FIRST * 3);
 	assert_true(program.shadow_count > 0 && program.overhead.pairs < OPS_SHADOW_PAIRS_MIN);
 	assert_int_equal(program.overhead.high_ppm, 0);
 	assert_int_equal(program.overhead.unit, OPS_OVERHEAD_STEP);
@@ -232,6 +232,17 @@ static void detail_does_not_swing(void **state)
 	assert_true(program.reductions >= 2 && program.reductions <= 7); /* each takes twice as long to be undone */
 }
 
+/* Programs with long steps need a long time for a few hundred of them. */
+static void much_is_noticed_soon(void **state)
+{
+	struct simulated program = {.operators = 0.5, .noise = 0.05};
+
+	(void)state;
+	program_begin(&program, BUDGET_PPM);
+	program_run(&program, 2 * DECIDE_EVERY + 1);
+	assert_int_equal(program.shadow.detail, OPS_DETAIL_ALLOCATIONS);
+}
+
 static void spoiled_steps_do_not_count(void **state)
 {
 	struct ops_shadow_steps steps;
@@ -256,7 +267,8 @@ int main(void)
 		cmocka_unit_test(wide_intervals_are_not_known), cmocka_unit_test(cheap_recording_is_left_alone), cmocka_unit_test(detail_goes_and_comes_back),
 		cmocka_unit_test(everything_is_too_much),  cmocka_unit_test(allocations_count),
 		cmocka_unit_test(small_excess_is_found),   cmocka_unit_test(longer_steps_have_detail_again),
-		cmocka_unit_test(detail_does_not_swing),   cmocka_unit_test(spoiled_steps_do_not_count),
+		cmocka_unit_test(detail_does_not_swing),   cmocka_unit_test(much_is_noticed_soon),
+		cmocka_unit_test(spoiled_steps_do_not_count),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -452,6 +452,26 @@ static void shadow_steps(void **state)
 	assert_int_equal(detail, OPS_DETAIL_ALL);
 }
 
+/* A twentieth of the time. */
+static int64_t read_threads_ns(void)
+{
+	return clock_ns / 20;
+}
+
+/* The threads of the recorder run in shadow steps, too. */
+static void threads_of_the_recorder_count(void **state)
+{
+	(void)state;
+	detail = OPS_DETAIL_ALL;
+	begin_watch((struct ops_watch_options){.set_detail = set_detail, .read_threads_ns = read_threads_ns, .budget_ppm = 20000});
+	for (int i = 0; i < 1000 && with_allocations; i++) {
+		make_steps(20, STEP_NS);
+		make_round();
+	}
+	assert_false(with_allocations);
+	end_watch();
+}
+
 /* Returns the number of calls until one is a shadow call. */
 static uint32_t make_calls(int64_t call_ns)
 {
@@ -568,6 +588,7 @@ int main(void)
 		TEST(failed_allocations_of_the_group),
 		TEST(request_by_signal),
 		TEST(shadow_steps),
+		TEST(threads_of_the_recorder_count),
 		TEST(shadow_calls),
 		TEST(one_watch_at_a_time),
 		TEST(healthy_program),

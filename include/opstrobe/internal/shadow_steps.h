@@ -4,8 +4,8 @@
  * overhead is too high.
  *
  * In a shadow step, nothing is recorded that costs time in each operator, except for allocations: a missed free would make live
- * bytes wrong. Their overhead is measured where they are recorded, and added. Each shadow step is compared with the steps on both
- * sides:
+ * bytes wrong. What shadow steps do not show is measured where it is spent, and added: the recording of allocations, and the threads
+ * of the recorder. Each shadow step is compared with the steps on both sides:
  *
  *     steps   recorded │ recorded │ shadow │ recorded │ recorded
  *                       before_ns   shadow_ns  after_ns
@@ -39,8 +39,9 @@ extern "C" {
 #define OPS_OVERHEAD_WIDTH_PPM 10000 /* the overhead is known if half of its interval is at most this, or at most */
 #define OPS_OVERHEAD_WIDTH_SHARE 0.5 /* this share of it */
 #define OPS_SHADOW_WARM_UP 21u     /* first steps, without shadow steps */
-#define OPS_SHADOW_EVERY 24u       /* one shadow step in this many steps */
-#define OPS_SHADOW_EVERY_KNOWN 192u /* one in this many once the overhead is known well */
+#define OPS_SHADOW_EVERY_FIRST 8u  /* one shadow step in this many steps until a detail can be judged, */
+#define OPS_SHADOW_EVERY 24u       /* in this many afterwards */
+#define OPS_SHADOW_EVERY_KNOWN 192u /* and in this many once the overhead is known well */
 
 /* How much is recorded, in increasing order. Garbage collections and sampled stacks are always recorded. */
 enum ops_detail {
@@ -104,9 +105,8 @@ enum ops_detail ops_shadow_steps_end(struct ops_shadow_steps *steps, uint64_t du
 /* Marks the current step, if it is a shadow step, as partly recorded, because it takes too long to stay unrecorded. Returns the
  * detail from now on. */
 enum ops_detail ops_shadow_steps_spoil(struct ops_shadow_steps *steps);
-/* Computes the overhead from the comparisons so far, and the share of allocations, which shadow steps record as well. Sorts the
- * comparisons. */
-void ops_shadow_steps_measure(struct ops_shadow_steps *copy, double allocations, struct ops_overhead *ret_overhead);
+/* Computes the overhead from the comparisons so far, and the share that shadow steps do not show. Sorts the comparisons. */
+void ops_shadow_steps_measure(struct ops_shadow_steps *copy, double unseen, struct ops_overhead *ret_overhead);
 /* Returns whether the interval is narrow enough to state the overhead. */
 bool ops_overhead_is_known(const struct ops_overhead *overhead);
 /* Reduces or restores the detail from the next step on, according to the measurement. */

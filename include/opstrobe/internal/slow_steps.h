@@ -47,7 +47,8 @@ struct ops_slow_steps {
 	double limit_ns; /* limit beyond which the next step is slow; infinite while unknown */
 	uint32_t used;   /* used elements of the window */
 	uint32_t next;   /* its oldest element */
-	uint32_t stale;  /* steps since the limit was computed */
+	uint32_t stale;  /* steps since the limit was computed, and their time */
+	double stale_ns;
 	uint32_t settling;       /* steps until it is known whether a slow step was the first of many; 0: none pending */
 	uint32_t settling_long;  /* steps beyond the limit since */
 	uint32_t remembered;     /* number of all steps beyond the limit */

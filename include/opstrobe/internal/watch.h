@@ -148,6 +148,7 @@ struct ops_watch_options {
 	 * steps. Must not call functions of this file. */
 	void (*set_detail)(enum ops_detail detail, bool allocations);
 	int64_t (*read_memory_ns)(void); /* returns the time that recording of allocations has taken so far; NULL: unknown */
+	int64_t (*read_threads_ns)(void); /* returns the CPU time of the recorder's threads, except for that of the watch; NULL: none */
 	uint32_t budget_ppm; /* overhead in millionths of a step beyond which the detail is reduced; 0: it does not change */
 };
 

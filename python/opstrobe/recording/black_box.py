@@ -106,7 +106,7 @@ class black_box:
     `hang_seconds`, an unhandled error or one that leaves the `with` block, a failed allocation, a signal that ends the
     process. Incidents are kept in the directory `incidents`.
 
-    The overhead of recording is measured continuously: one step in 24, and later one in 192, is a shadow step, of which
+    The overhead of recording is measured continuously: one step in 8, and later one in 192, is a shadow step, of which
     hardly anything is recorded. While the overhead exceeds `budget`, a share of a step (0.01 or "1%"; 0: no limit),
     less is recorded: no operators, then no allocations, calls of modules and ranges either. Steps are always recorded.
 
