@@ -8,6 +8,7 @@
  *     advice_claim.c    claims of rules, and their attribution
  *     advice_frees.c    where the program releases memory
  *     advice_memory.c   the row of each memory record
+ *     advice_parts.c    which part of a storage an operator reads
  *     advice_pointers.c when Python reads tensors without operators
  *     advice_interpreter.c when other threads run Python
  *     advice_loops.c    loops of the program
@@ -382,6 +383,15 @@ static inline int64_t advice_node_ns(const struct advice *advice, uint32_t row)
 	uint32_t parent = advice->events->parent[row];
 
 	return parent == OPS_NONE ? advice->ns[row] : ops_sum(advice->ns[row], advice->engine_ns[parent]);
+}
+
+/* Returns the forward operator of a row in the backward pass, which is known for the engine's range around it; OPS_NONE: none. */
+static inline uint32_t advice_forward_of(const struct advice *advice, uint32_t row)
+{
+	for (; row != OPS_NONE; row = advice->events->parent[row])
+		if (advice->forward[row] != OPS_NONE)
+			return advice->forward[row];
+	return OPS_NONE;
 }
 
 /* Returns the row of an operator in the table of operators. */

@@ -10,6 +10,7 @@
 	X(anomaly)        \
 	X(distribution)   \
 	X(setup)          \
+	X(recompile)      \
 	X(checkpoint)     \
 	X(synchronise)    \
 	X(logging)        \
@@ -27,6 +28,7 @@
 	X(columns)        \
 	X(clone)          \
 	X(unread_gradient) \
+	X(create_graph)   \
 	X(unread_part)    \
 	X(ignored)        \
 	X(intermediate)   \

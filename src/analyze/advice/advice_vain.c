@@ -31,13 +31,12 @@ void advice_vain_add_reads(struct advice_vain *vain, const struct advice *advice
 		vain->uses[of->first + i] = 1;
 }
 
-/* Returns the forward operator of a node in the backward pass; OPS_NONE: none. */
+/* Returns the node of the forward operator of a node in the backward pass; OPS_NONE: none. */
 static uint32_t forward_node(const struct advice *advice, uint32_t node)
 {
-	for (uint32_t row = node; row != OPS_NONE; row = advice->events->parent[row])
-		if (advice->forward[row] != OPS_NONE)
-			return advice->flow->memory.rows.node[advice->forward[row]];
-	return OPS_NONE;
+	uint32_t forward = advice_forward_of(advice, node);
+
+	return forward == OPS_NONE ? OPS_NONE : advice->flow->memory.rows.node[forward];
 }
 
 /* The backward pass of an operator in vain is in vain as well. It may read what the operator itself has made. */

@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "analyze/advice/advice.h"
+#include "analyze/advice/advice_parts.h"
 #include "base/alloc.h"
 
 /* Contents of a storage. */
@@ -35,6 +36,7 @@ struct numbering {
 	struct ops_map seen;      /* values computed in this step */
 	struct ops_map lasting;   /* the step in which a result was first computed, or MANY */
 	struct chain chains[CHAINS];
+	struct advice_parts parts;
 	enum pass pass;
 	bool foreign;              /* steps use memory that no allocator of torch reports, and whose contents may change */
 	bool trial;                /* steps do little else than repeat: their input is that of a trial */
@@ -120,15 +122,65 @@ static bool are_whole(const struct advice *advice, uint32_t row, size_t but)
 	return whole;
 }
 
+/* Adds the identity of a tensor that is a part of its storage to a key. Returns false if it is unknown. */
+static bool repeat_add_part(struct numbering *numbering, const struct advice *advice, uint32_t row, const struct ops_input *input, size_t i, uint64_t *key)
+{
+	struct ops_storage storage;
+	uint64_t part;
+	size_t at = i;
+
+	if (is_whole(advice, row, input, &at))
+		return true;
+	if (!ops_event_storage(advice->trace, row, i, &storage))
+		return false;
+	part = advice_part_read(&numbering->parts, storage.address, rule_repeat_value_of(numbering, &storage).number, advice_input_elements(input));
+	*key = rule_repeat_mix(*key, part);
+	return part != 0;
+}
+
+/* Adds those of all tensors, except for the first `but`. Returns false if one is unknown. */
+static bool repeat_add_parts(struct numbering *numbering, const struct advice *advice, uint32_t row, size_t but, uint64_t *key, uint64_t *ret_first)
+{
+	struct ops_string list = ops_trace_inputs(advice->trace, advice->events->inputs[row]);
+	struct ops_input_cursor cursor = ops_inputs_open(list.bytes, list.size), items;
+	struct ops_input input, item;
+	bool known = true;
+	size_t i = 0;
+
+	*ret_first = 0;
+	while (ops_inputs_next(&cursor, &input)) {
+		bool is_list = input.tag == OPS_INPUT_TENSOR_LIST;
+
+		items = ops_input_items(&input);
+		item = input;
+		while (is_list ? ops_inputs_next(&items, &item) : ops_input_is_tensor(input.tag)) {
+			uint64_t part = 0;
+
+			if (advice_input_elements(&item)) {
+				bool found = repeat_add_part(numbering, advice, row, &item, i, &part);
+
+				known &= found || i < but;
+				*ret_first = i ? *ret_first : found ? part : UINT64_MAX;
+				*key = i < but ? *key : rule_repeat_mix(*key, part);
+				i++;
+			}
+			if (!is_list)
+				break;
+		}
+	}
+	return known;
+}
+
 /* Returns a hash of operator, shapes, scalars and values; 0 if these do not determine the result. */
-static uint64_t rule_repeat_key_of(const struct numbering *numbering, const struct advice *advice, uint32_t row,
-                                   bool *ret_writes, struct value *ret_result)
+static uint64_t rule_repeat_key_of(struct numbering *numbering, const struct advice *advice, uint32_t row, bool *ret_writes,
+                                   struct value *ret_result, uint64_t *ret_first)
 {
 	uint64_t key = rule_repeat_mix(advice->events->name[row] + 1, advice->events->inputs[row]), part = 0;
 	struct ops_storage storage;
 	size_t i = 0;
 
 	*ret_writes = false;
+	*ret_first = UINT64_MAX;
 	*ret_result = (struct value){0, OPS_NONE, true, true};
 	if (advice->events->inputs[row] == OPS_NONE)
 		return 0;
@@ -146,7 +198,16 @@ static uint64_t rule_repeat_key_of(const struct numbering *numbering, const stru
 	}
 	if (!i && !numbering->makes[advice->events->name[row]])
 		return 0;
-	return are_whole(advice, row, part ? 1 : 0) ? rule_repeat_mix(key, part) | 1 : 0;
+	return repeat_add_parts(numbering, advice, row, part ? 1 : 0, &key, ret_first) ? rule_repeat_mix(key, part) | 1 : 0;
+}
+
+/* Follows views that an operator may create of its first input, which is the part `first`; UINT64_MAX: unknown. */
+static bool follow_parts(struct numbering *numbering, const struct advice *advice, uint32_t row, uint64_t first)
+{
+	struct ops_storage storage;
+
+	return first == UINT64_MAX || !ops_event_storage(advice->trace, row, 0, &storage) || !storage.address ||
+	       advice_parts_follow(&numbering->parts, advice, row, storage.address, rule_repeat_value_of(numbering, &storage).number, first);
 }
 
 /* A chain ends with the first operator that is not a view. */
@@ -359,15 +420,17 @@ static bool find_earlier(struct numbering *numbering, struct advice_result *resu
 static bool rule_repeat_follow(struct numbering *numbering, struct advice_result *result, uint32_t row)
 {
 	const struct advice *advice = result->advice;
-	uint64_t key;
+	uint64_t key, first;
 	struct value value;
 	bool writes, makes = numbering->makes[advice->events->name[row]] != 0;
 	bool random = numbering->random[advice->events->name[row]] != 0;
 
 	if (!rule_repeat_follow_memory(numbering, advice, advice->events->start_ns[row], (struct value){0, OPS_NONE, false, false}))
 		return false;
-	key = rule_repeat_key_of(numbering, advice, row, &writes, &value);
+	key = rule_repeat_key_of(numbering, advice, row, &writes, &value, &first);
 	follow_views(numbering, advice, row);
+	if (!follow_parts(numbering, advice, row, first))
+		return false;
 	if (random || !key) {
 		key = --numbering->fresh;
 		value.constant = false;
@@ -396,6 +459,7 @@ static bool go_through(struct numbering *numbering, struct advice_result *result
 	numbering->fresh = 0; /* the same numbers in each pass */
 	ops_map_release(&numbering->seen);
 	ops_map_release(&numbering->slots);
+	advice_parts_release(&numbering->parts);
 	for (uint32_t row = 0; done && row < advice->events->count; row++)
 		if (advice_is_operator(advice, row) && !(advice->zone[row] & ADVICE_IN_OPERATOR))
 			done = rule_repeat_follow(numbering, result, row);
@@ -504,6 +568,7 @@ static bool rule_repeat_find(const struct advice *advice, struct advice_result *
 	ops_map_release(&numbering.slots);
 	ops_map_release(&numbering.lasting);
 	ops_map_release(&numbering.seen);
+	advice_parts_release(&numbering.parts);
 	ops_free(numbering.random);
 	ops_free(numbering.makes);
 	ops_free(numbering.views);
@@ -520,7 +585,7 @@ const struct advice_rule advice_rule_repeat = {
 	.condition = "In a quarter of the steps or more, an operator repeats an earlier one of the step, on the same shapes, "
 		     "scalars and values; or one of an earlier step, if its inputs come from constants alone (a mask, a table of positions), or from "
 		     "tensors of 4096 elements or more that no step changes and that are in memory of torch. Values are "
-		     "identified by the operator that computed them. Views of parts of a tensor are not compared. Steps that repeat nearly "
+		     "identified by the operator that computed them. Parts of a tensor are identified by the views that created them. Steps that repeat nearly "
 		     "everything are those of a trial and do not count. The outermost call that only repeats comes first.",
 	.gain = "that time, with the backward pass and the calls that do nothing else",
 	.explanation = "The operators get unchanged tensors that they got before: masks, position embeddings, norms and "

@@ -15,56 +15,111 @@
 
 /* --- parts ---------------------------------------------------------------------------------------------------------- */
 
-enum unread_name { NAME_ALL_NEEDED = 1, NAME_SORTS };
+/* A local operator computes each position from the same one of its inputs, or from those around it. */
+enum unread_name { NAME_ALL_NEEDED = 1, NAME_SORTS, NAME_LOCAL, NAME_CONVOLVES };
 
 struct parts {
-	uint8_t *kind; /* by string: enum unread_name */
+	uint8_t *kind;     /* by string: enum unread_name */
+	float *needed;     /* by row: share of its results that is needed; 0: unknown */
+	uint8_t *channels; /* by row: the rest of it are channels, and a convolution reads all channels of its input */
 	int64_t made, read;
 };
 
+/* Returns the share of what a node reads that is needed. */
+static float share_needed(const struct parts *parts, const struct advice *advice, uint32_t node)
+{
+	uint8_t kind = parts->kind[advice->events->name[node]];
+	bool is_local = kind == NAME_LOCAL || (kind == NAME_CONVOLVES && !parts->channels[node]);
+
+	return is_local && parts->needed[node] > 0 ? parts->needed[node] : 1;
+}
+
+/* Returns true if an operator narrows a tensor to a part of the dimension of its channels. */
+static bool narrows_channels(const struct advice *advice, uint32_t row)
+{
+	struct ops_input tensor, dimension;
+
+	return !advice_input(advice, row, 0, &tensor) || !advice_input(advice, row, 1, &dimension) || dimension.tag != OPS_INPUT_INT ||
+	       ops_input_int(&dimension, 0) == 1 || ops_input_int(&dimension, 0) == 1 - (int64_t)tensor.n;
+}
+
+/* Returns the bytes of a value that are needed. Sets the result if some are not. */
+static int64_t needed_bytes(const struct parts *parts, const struct advice *advice, uint32_t value, bool *ret_in_part, bool *ret_channels)
+{
+	const struct data_flow *flow = advice->flow;
+	int64_t bytes = data_flow_uses_of(flow, value).read_bytes, most = 0;
+	bool is_selected = data_flow_is_selected_from(flow, value);
+
+	for (uint32_t i = flow->values[value].first; i != OPS_NONE; i = flow->uses.items[i].next) {
+		const struct data_use *use = &flow->uses.items[i];
+		int64_t needed = (int64_t)(share_needed(parts, advice, use->node) * (double)use->bytes);
+
+		*ret_channels |= use->kind == DATA_NARROWS ? narrows_channels(advice, use->node) : parts->channels[use->node] != 0;
+		if (use->kind != DATA_READS)
+			continue;
+		*ret_in_part |= needed < use->bytes;
+		most = needed > most ? needed : most;
+	}
+	*ret_in_part |= is_selected;
+	/* Operators that need parts of equal size need the same part. */
+	return !is_selected && most < bytes ? most : bytes;
+}
+
 /* Sums up the results of a node. Returns false if one of them may be read in another way, or is mostly read. */
-static bool sum_results(const struct advice *advice, uint32_t row, int64_t *ret_made, int64_t *ret_read)
+static bool sum_results(struct parts *parts, const struct advice *advice, uint32_t row, int64_t *ret_made, int64_t *ret_read)
 {
 	const struct data_flow *flow = advice->flow;
 	const struct data_node *node = &flow->nodes[row];
+	bool channels = false;
 
 	*ret_made = *ret_read = 0;
 	for (uint32_t i = 0; i < node->made_count; i++) {
 		uint32_t value = flow->made.items[node->first_made + i];
 		const struct memory_value *of = &flow->memory.values.items[value];
 		const struct ops_memory_block *block = &flow->memory.blocks.items[of->block];
-		struct data_uses uses = data_flow_uses_of(flow, value);
+		bool in_part = false;
+		int64_t needed;
 
 		if (block->end_ns <= advice->events->end_ns[row] || flow->values[value].first == OPS_NONE)
 			continue; /* scratch memory, or possibly so */
-		if (of->previous != OPS_NONE || !flow->values[value].complete || uses.updates || uses.read_bytes > block->bytes / 2 ||
-		    !data_flow_is_selected_from(flow, value) ||
-		    advice_reads_pointers(advice, block->start_ns, block->end_ns))
+		needed = needed_bytes(parts, advice, value, &in_part, &channels);
+		if (of->previous != OPS_NONE || !flow->values[value].complete || data_flow_uses_of(flow, value).updates ||
+		    needed > block->bytes / 2 || !in_part || advice_reads_pointers(advice, block->start_ns, block->end_ns))
 			return false;
 		*ret_made = ops_sum(*ret_made, block->bytes);
-		*ret_read = ops_sum(*ret_read, uses.read_bytes);
+		*ret_read = ops_sum(*ret_read, needed);
 	}
-	return *ret_read > 0 && *ret_made >= BYTES_MIN && (double)*ret_read <= PART_MAX * (double)*ret_made;
+	parts->channels[row] = channels;
+	return *ret_read > 0 && (double)*ret_read <= PART_MAX * (double)*ret_made;
+}
+
+/* Later nodes have been decided already. */
+static void find_needed(struct parts *parts, const struct advice *advice, uint32_t row)
+{
+	uint8_t kind = parts->kind[advice->events->name[row]];
+	struct ops_demand demand; /* which is in proportion to its result */
+	int64_t made, read;
+
+	if (!advice->flow->nodes[row].made_count || !advice_counts(advice, row) ||
+	    (advice->zone[row] & (ADVICE_IN_BACKWARD | ADVICE_IN_LOADER | ADVICE_IN_OPTIMIZER)) || kind == NAME_ALL_NEEDED ||
+	    !data_flow_read_bytes(advice->flow, row) || !sum_results(parts, advice, row, &made, &read) ||
+	    (!kind && !ops_demand_within(advice->trace, row, advice->operators, &demand)))
+		return;
+	parts->needed[row] = (float)((double)read / (double)made);
 }
 
 static void add_unread_part(struct parts *parts, struct advice_result *result, uint32_t row)
 {
 	const struct advice *advice = result->advice;
-	uint8_t kind = parts->kind[advice->events->name[row]];
-	struct ops_demand demand; /* which is in proportion to its result */
-	int64_t made, read;
-	double share;
+	double share = 1 - (double)parts->needed[row];
+	int64_t made = data_flow_made_bytes(advice->flow, row);
 
-	if (!advice->flow->nodes[row].made_count || !advice_counts(advice, row) || advice_is_claimed(result, row) ||
-	    (advice->zone[row] & (ADVICE_IN_BACKWARD | ADVICE_IN_LOADER | ADVICE_IN_OPTIMIZER)) || kind == NAME_ALL_NEEDED ||
-	    !data_flow_read_bytes(advice->flow, row) || !sum_results(advice, row, &made, &read) ||
-	    (kind != NAME_SORTS && !ops_demand_within(advice->trace, row, advice->operators, &demand)))
+	if (parts->needed[row] <= 0 || made < BYTES_MIN || advice_is_claimed(result, row))
 		return;
-	share = 1 - (double)read / (double)made;
-	share = kind == NAME_SORTS && share > SORTED_SHARE ? SORTED_SHARE : share;
+	share = parts->kind[advice->events->name[row]] == NAME_SORTS && share > SORTED_SHARE ? SORTED_SHARE : share;
 	advice_add_share(result, row, share * advice_work_share(advice, row));
 	parts->made = ops_sum(parts->made, made);
-	parts->read = ops_sum(parts->read, read);
+	parts->read = ops_sum(parts->read, (int64_t)((double)made * (double)parts->needed[row]));
 }
 
 static bool rule_unread_find_parts(const struct advice *advice, struct advice_result *result)
@@ -72,9 +127,15 @@ static bool rule_unread_find_parts(const struct advice *advice, struct advice_re
 	static const char *const all_needed[] = {"*cumsum*", "*cumprod*", "*softmax*", "*lstm*", "*gru*", "*rnn*", "*linalg*", "*fft*", "*transformer*",
 	                                         NULL};
 	static const char *const sorts[] = {"aten::sort", "aten::argsort", "aten::msort", NULL};
-	const char *const *const lists[] = {all_needed, sorts};
-	struct parts parts = {.kind = ops_alloc_zeroed(ops_trace_string_count(advice->trace) + 1, 1)};
-	bool done = parts.kind != NULL;
+	static const char *const local[] = {"aten::add", "aten::sub", "aten::mul", "aten::div", "aten::lerp", "aten::clamp*", "aten::to", "aten::_to_copy",
+	                                    "aten::pow", "aten::square", "aten::sqrt", "aten::exp", "aten::log*", "aten::abs", "aten::neg", "aten::relu",
+	                                    "aten::sigmoid", "aten::tanh", "aten::where", "aten::mean", "aten::std", "aten::var", "aten::maximum", "aten::minimum", NULL};
+	static const char *const convolves[] = {"aten::conv1d", "aten::conv2d", "aten::conv3d", NULL};
+	const char *const *const lists[] = {all_needed, sorts, local, convolves};
+	size_t rows = advice->events->count + 1;
+	struct parts parts = {.kind = ops_alloc_zeroed(ops_trace_string_count(advice->trace) + 1, 1), .channels = ops_alloc_zeroed(rows, 1),
+	                      .needed = ops_alloc_zeroed(rows, sizeof(*parts.needed))};
+	bool done = parts.kind && parts.channels && parts.needed;
 
 	for (size_t i = 0; done && i < sizeof(lists) / sizeof(*lists); i++) {
 		uint8_t *which = advice_names(advice, lists[i]);
@@ -84,6 +145,8 @@ static bool rule_unread_find_parts(const struct advice *advice, struct advice_re
 			parts.kind[id] = which[id] ? (uint8_t)(i + 1) : parts.kind[id];
 		ops_free(which);
 	}
+	for (uint32_t row = (uint32_t)advice->events->count; done && row-- > 0;)
+		find_needed(&parts, advice, row);
 	for (uint32_t row = 0; done && row < advice->events->count; row++)
 		add_unread_part(&parts, result, row);
 	done = done && advice_report_costs(result, "%s operators in each step make results of which only %s %% is ever read. The rest takes %s.",
@@ -91,6 +154,8 @@ static bool rule_unread_find_parts(const struct advice *advice, struct advice_re
 	                                   advice_number(parts.made > 0 ? 100 * (double)parts.read / (double)parts.made : 0).text,
 	                                   advice_cost(result).text);
 	ops_free(parts.kind);
+	ops_free(parts.channels);
+	ops_free(parts.needed);
 	return done;
 }
 
@@ -99,11 +164,12 @@ const struct advice_rule advice_rule_unread_part = {
 	.title = "Only a small part of a result is read",
 	.condition = "Operators read at most a quarter of the results of an operator before these are released, through views or by "
 		     "indices. Results that need all elements (scans, softmax, recurrent networks, factorizations) are left out, as is what "
-		     "Python may read through a pointer.",
+		     "Python may read through a pointer. Elementwise operators, statistics and convolutions before such an operator count as well if it alone reads "
+		     "their results, as those of a picture that is cropped later.",
 	.gain = "the share of the results that is not read, forward and backward; of a sort 90 % at most",
 	.explanation = "The operator computes all elements, and most of them are thrown away.",
 	.advice = "Select before computing: apply the layer to the rows that are used, as head(hidden[:, -1]), or use an operator that "
-		  "computes only what is needed, as torch.topk in place of a sort. To check: smaller shapes at the line.",
+		  "computes only what is needed, as torch.topk in place of a sort. Crop or resize pictures before other transforms. To check: smaller shapes at the line.",
 	.code = "logits = head(hidden[:, -1])  # in place of head(hidden)[:, -1]",
 	.link = "https://docs.pytorch.org/docs/stable/generated/torch.topk.html",
 	.needs = ADVICE_NEEDS_OPERATORS | ADVICE_NEEDS_SHAPES | ADVICE_NEEDS_MEMORY | ADVICE_NEEDS_STORAGES,
@@ -122,6 +188,7 @@ struct gradients {
 	OPS_ARRAY(int64_t) updates_ns; /* times of optimizer steps */
 	uint32_t border;               /* the part of the backward pass of the operator that gets the result of a network without gradients that are read; OPS_NONE: none */
 	int64_t bytes;
+	int64_t ns; /* time of what computes them */
 };
 
 /* Returns true if the node accumulates a gradient and operators show its memory, which is not so for sparse
@@ -237,6 +304,7 @@ static void add_gradient(struct gradients *gradients, struct advice_result *resu
 {
 	const struct advice *advice = result->advice;
 	uint32_t node = advice->flow->values[value].node, part, forward;
+	int64_t ns;
 
 	if (!gradients->unread[value] || !advice_counts(advice, node))
 		return;
@@ -245,18 +313,22 @@ static void add_gradient(struct gradients *gradients, struct advice_result *resu
 	if (advice_is_claimed(result, part) || advice_is_claimed(result, node) ||
 	    (part != node && !ops_string_starts(advice_name(advice, part), "aten::")))
 		return;
-	forward = advice->forward[node];
+	forward = advice_forward_of(advice, node);
 	gradients->bytes = ops_sum(gradients->bytes, advice->flow->values[value].bytes);
 	if (makes_more(gradients, advice->flow, node, part)) {
 		if (is_passed_on(gradients, advice->flow, value))
 			gradients->border = part;
-		int64_t ns = advice_claim_share(result, part, 0.5 * advice_work_share(advice, part));
-
+		ns = advice_claim_share(result, part, 0.5 * advice_work_share(advice, part));
 		result->claimed[part] = 1; /* claimed only once */
-		advice_add_at(result, advice->site[forward == OPS_NONE ? part : forward], part, ns);
 	} else {
-		advice_add_at(result, advice->site[forward == OPS_NONE ? part : forward], part, advice_claim(result, part));
+		ns = advice_claim(result, part);
 	}
+	gradients->ns = ops_sum(gradients->ns, ns);
+	/* A line of the network may also be that of another one, but not the call that leads to it. */
+	if (forward == OPS_NONE)
+		advice_add(result, part, ns);
+	else
+		advice_add_calls(result, forward, ns);
 }
 
 static bool find_updates(struct gradients *gradients, const struct advice *advice)
@@ -292,9 +364,9 @@ static bool rule_unread_find_gradients(const struct advice *advice, struct advic
 	}
 	for (uint32_t value = 0; done && value < count; value++)
 		add_gradient(&gradients, result, value);
-	gain_ns = (double)result->tally.ns;
+	gain_ns = (double)gradients.ns;
 	if (gradients.border != OPS_NONE) {
-		advice_add(result, gradients.border, result->tally.ns / 16);
+		advice_add(result, gradients.border, gradients.ns / 16);
 		result->detail = border;
 	}
 	done = done && advice_report_gain(result, gain_ns, "Each step computes %s MB of gradients that nothing reads. That takes %s.",
@@ -314,8 +386,8 @@ const struct advice_rule advice_rule_unread_gradient = {
 	.gain = "the operators that compute and accumulate such gradients, or pass them on to such; half of one that also computes a gradient that is read",
 	.explanation = "Parameters that no optimizer updates get gradients: of a frozen network in a loss, of a discriminator "
 		       "while the generator is trained, or of a generator whose result is not detached.",
-	.advice = "Call requires_grad_(False) on the parameters of the network for this pass. Gradients for its input are computed "
-		  "all the same. To check: less time in the backward pass.",
+	.advice = "Run a network whose output is only a target, such as a teacher, within torch.no_grad(). Otherwise call requires_grad_(False) on its "
+		  "parameters for this pass: gradients for its input are computed all the same. To check: less time in the backward pass.",
 	.code = "features.requires_grad_(False)",
 	.link = "https://docs.pytorch.org/docs/stable/notes/autograd.html#setting-requires-grad",
 	.needs = ADVICE_NEEDS_OPERATORS | ADVICE_NEEDS_SHAPES | ADVICE_NEEDS_MEMORY | ADVICE_NEEDS_STORAGES,

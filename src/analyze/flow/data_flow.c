@@ -300,17 +300,33 @@ void data_flow_release(struct data_flow *flow)
 	OPS_ARRAY_RELEASE(&flow->made);
 }
 
+/* Returns the bytes of the part that a use narrows further, as x[:, a:b, c:d] does with x[:, a:b]; 0: the complete value. */
+static int64_t narrowed_before(const struct data_flow *flow, const struct data_use *use)
+{
+	struct ops_input tensor;
+	int64_t bytes;
+
+	if (!ops_memory_find_tensor(data_flow_inputs(&flow->memory, use->node), 0, &tensor) || operator_has_negative_size(&tensor))
+		return 0;
+	bytes = traffic_tensor_bytes(&tensor);
+	return bytes < flow->values[use->value].bytes ? bytes : 0;
+}
+
 struct data_uses data_flow_uses_of(const struct data_flow *flow, uint32_t value)
 {
 	struct data_uses uses = {.reader = OPS_NONE};
-	int64_t narrowed = 0;
+	int64_t narrowed = 0, before = 0;
 
 	for (uint32_t i = flow->values[value].first; i != OPS_NONE; i = flow->uses.items[i].next) {
 		const struct data_use *use = &flow->uses.items[i];
 
 		uses.updates |= use->kind == DATA_UPDATES;
-		if (use->kind == DATA_NARROWS)
+		if (use->kind == DATA_NARROWS) {
+			if (before > 0 && narrowed_before(flow, use) == before)
+				narrowed -= before;
 			narrowed = ops_sum(narrowed, use->bytes);
+			before = use->bytes;
+		}
 		if (use->kind != DATA_READS && use->kind != DATA_SELECTS)
 			continue;
 		uses.read_bytes = ops_sum(uses.read_bytes, use->bytes);

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * analyze/advice about what a program does again or for nothing: the same part of a tensor computed twice, pictures that are cropped
+ * late, modules that could be joined, graphs of gradients, and compilation. Each cause has a counterpart without a finding.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <opstrobe/storage.h>
+
+#include "flow_writer.h"
+
+static void layer_of_row(struct writer *w)
+{
+	allocate(w, SMALL, 400);
+	USE(w, "aten::linear", 200000, -1, {INPUT, 1, 1000, 400000, false}, {WEIGHT, 100, 1000, 0, false});
+	USE(w, "aten::sort", 1000, -1, {SMALL, 1, 100, 0, false});
+	allocate(w, SMALL, -400);
+}
+
+/* A layer of the same row twice, or of two rows, which are selected one after another. */
+static void rows_in_turn(struct writer *w, bool cause)
+{
+	USE(w, "aten::add_", 1000, -1, {INPUT, 100, 1000, 0, true});
+	for (int i = 0; i < 2; i++) {
+		USE(w, "aten::select", 1000, cause ? 0 : i, {INPUT, 100, 1000, 0, false});
+		layer_of_row(w);
+	}
+}
+
+/* The same rows are selected twice, and a layer gets each of them or, after other views, only the first two. */
+static void rows_at_once(struct writer *w, bool cause)
+{
+	USE(w, "aten::add_", 1000, -1, {INPUT, 100, 1000, 0, true});
+	for (int i = 0; i < (cause ? 2 : 1); i++) {
+		USE(w, "aten::select", 1000, 0, {INPUT, 100, 1000, 0, false});
+		USE(w, "aten::select", 1000, 1, {INPUT, 100, 1000, 0, false});
+		layer_of_row(w);
+		layer_of_row(w);
+	}
+}
+
+static void finds_work_on_the_same_part(void **state)
+{
+	(void)state;
+	assert_float_equal(gain_of("repeated-work", rows_in_turn, true), 0.202, 0.002);
+	assert_true(gain_of("repeated-work", rows_in_turn, false) < 0);
+	assert_float_equal(gain_of("repeated-work", rows_at_once, true), 0.404, 0.004);
+	assert_true(gain_of("repeated-work", rows_at_once, false) < 0);
+}
+
+/* Operators on 1000 rows, of which two slices keep 400 and of these 100. Another operator reads all or none of the first result. */
+static void cropped(struct writer *w, bool cause)
+{
+	allocate(w, LARGE, 4000000);
+	USE(w, "aten::mul", 200000, -1, {INPUT, 1000, 1000, 0, false}, {WEIGHT, 1000, 1000, 0, false});
+	allocate(w, SMALL, 4000000);
+	USE(w, "aten::conv2d", 300000, -1, {LARGE, 1000, 1000, 0, false}, {WEIGHT + 1, 1, 9, 0, false});
+	if (!cause)
+		USE(w, "aten::sort", 1000, -1, {LARGE, 1000, 1000, 0, false});
+	allocate(w, LARGE, -4000000);
+	USE(w, "aten::slice", 1000, 600, {SMALL, 1000, 1000, 0, false});
+	USE(w, "aten::slice", 1000, 300, {SMALL, 400, 1000, 4000000, false});
+	USE(w, "aten::sort", 50000, -1, {SMALL, 100, 1000, 4000000, false});
+	allocate(w, SMALL, -4000000);
+}
+
+static void follows_parts_through_local_operators(void **state)
+{
+	(void)state;
+	assert_float_equal(gain_of("unread-part", cropped, true), 0.9 * 0.5, 0.001);
+	assert_float_equal(gain_of("unread-part", cropped, false), 0.9 * 0.3, 0.001);
+}
+
+/* Twenty lookups of one row each in separate tables, or in a table that is the previous result. */
+static void lookups(struct writer *w, bool cause)
+{
+	struct ops_new_event call = scene_event(w->b, 0, "train.py(9): forward", w->now_ns, w->now_ns + 900000);
+
+	call.kind = OPS_EVENT_PYTHON_FUNCTION;
+	ops_builder_event(w->b, &call);
+	w->now_ns += 1000;
+	for (unsigned i = 0; i < 20; i++) {
+		uint64_t table = cause || !i ? 0x1000000u + 0x1000u * i : 0x2000000u + 0x1000u * (i - 1), found = 0x2000000u + 0x1000u * i;
+		struct ops_new_event module;
+		char name[64];
+
+		USE(w, "aten::select", 1000, i, {INPUT, 100, 100, 0, false});
+		snprintf(name, sizeof(name), "nn.Module: Embedding_%u", i);
+		module = scene_event(w->b, 0, name, w->now_ns, w->now_ns + 32000);
+		module.kind = OPS_EVENT_PYTHON_FUNCTION;
+		ops_builder_event(w->b, &module);
+		w->now_ns += 1000;
+		allocate(w, found, 4000);
+		USE(w, "aten::embedding", 20000, -1, {table, 10, 100, 0, false}, {INPUT, 1, 100, 40000, false});
+		w->now_ns = module.end_ns + 1000;
+	}
+	for (unsigned i = 0; i < 20; i++)
+		allocate(w, 0x2000000u + 0x1000u * i, -4000);
+	w->now_ns = call.end_ns + 1000;
+}
+
+static void finds_modules_that_can_be_joined(void **state)
+{
+	(void)state;
+	assert_true(gain_of("python-loop-over-rows", lookups, true) > 0.4);
+	assert_true(gain_of("python-loop-over-rows", lookups, false) < 0);
+}
+
+/* --- traces in Kineto's format ---------------------------------------------------------------------------------------- */
+
+static double gain_in(struct device_trace *trace, const char *rule)
+{
+	char *text = device_trace_advise(trace);
+	double ms = finding_ms(text, rule);
+
+	ops_free(text);
+	return ms;
+}
+
+/* Three tensors of equal size grow at one line, in turns. */
+static void finds_tensors_of_equal_size_that_grow(void **state)
+{
+	struct device_trace trace;
+
+	(void)state;
+	device_trace_open(&trace);
+	for (int step = 0; step < STEPS; step++) {
+		double us = 20 + 2000 * step;
+
+		device_trace_step(&trace, step, us - 10, 1990);
+		device_trace_add(&trace, "python_function", "train.py(3): remember", 1, 1, us, 1900, "\"Python id\": 1");
+		for (int i = 0; i < 3; i++) {
+			char lists[256];
+
+			snprintf(lists, sizeof(lists), "\"Input Dims\": [[[%d, 400], [10, 400]], []], \"Input type\": [\"TensorList\", \"Scalar\"]",
+			         10 * (step + 1));
+			device_trace_add(&trace, "cpu_op", "aten::cat", 1, 1, us + 10 + 500 * i, 400, lists);
+		}
+	}
+	/* Of 20 + 30 + … 90 rows, 90 have to be copied. */
+	assert_float_equal(gain_in(&trace, "quadratic-concatenation"), 1.2 * (1 - 90.0 / 440), 0.01);
+}
+
+/* An operator of a backward pass, with the number of the next node. */
+static void add_operator(struct device_trace *trace, const char *name, double us, double duration_us, int number)
+{
+	char args[128];
+
+	snprintf(args, sizeof(args), "\"Sequence number\": %d, \"Fwd thread id\": 0, \"Python parent id\": 3", number);
+	device_trace_add(trace, "cpu_op", name, 1, 1, us, duration_us, args);
+}
+
+/* Each step computes a gradient with a graph of it, by six operators in place of one, and may compute a second derivative. */
+static double second_order_ms(bool used)
+{
+	struct device_trace trace;
+
+	device_trace_open(&trace);
+	for (int step = 0; step < STEPS; step++) {
+		double us = 20 + 2000 * step;
+		int first = 100 * step + 10;
+
+		device_trace_step(&trace, step, us - 10, 1990);
+		device_trace_add(&trace, "python_function", "run.py(3): forces", 1, 1, us, 1000, "\"Python id\": 1");
+		device_trace_add(&trace, "python_function", "torch/autograd/__init__.py(300): grad", 1, 1, us + 10, 900,
+		                 "\"Python id\": 3, \"Python parent id\": 1");
+		add_operator(&trace, "autograd::engine::evaluate_function: SiluBackward0", us + 20, 800, first - 5);
+		add_operator(&trace, "SiluBackward0", us + 21, 790, first - 5);
+		for (int i = 0; i < 6; i++)
+			add_operator(&trace, i ? "aten::mul" : "aten::sigmoid", us + 30 + 100 * i, 90, first + i);
+		device_trace_add(&trace, "python_function", "torch/autograd/__init__.py(300): backward", 1, 1, us + 1100, 200, "\"Python id\": 4");
+		add_operator(&trace, "autograd::engine::evaluate_function: MulBackward0", us + 1110, 100, used ? first + 2 : first - 3);
+	}
+	return gain_in(&trace, "unused-second-order-graph");
+}
+
+static void finds_graphs_of_gradients_that_are_not_used(void **state)
+{
+	(void)state;
+	assert_float_equal(second_order_ms(false), 0.45, 0.001);
+	assert_true(second_order_ms(true) < 0);
+}
+
+/* Each step, or only the first one, compiles a function in half of its time. */
+static double compiling_ms(bool each_step)
+{
+	struct device_trace trace;
+
+	device_trace_open(&trace);
+	for (int step = 0; step < STEPS; step++) {
+		double us = 20 + 2000 * step;
+		char region[64];
+
+		device_trace_step(&trace, step, us - 10, 1990);
+		device_trace_add(&trace, "python_function", "train.py(3): train", 1, 1, us, 1900, "\"Python id\": 1");
+		if (!step || each_step) {
+			device_trace_add(&trace, "python_function", "torch/_dynamo/convert_frame.py(2522): CatchErrorsWrapper.__call__", 1, 1, us + 10, 995,
+			                 "\"Python id\": 2, \"Python parent id\": 1");
+			device_trace_add(&trace, "python_function", "torch/_dynamo/convert_frame.py(1633): _compile", 1, 1, us + 20, 900,
+			                 "\"Python id\": 3, \"Python parent id\": 2");
+		}
+		snprintf(region, sizeof(region), "Torch-Compiled Region: 0/%d", each_step ? step : 0);
+		device_trace_add(&trace, "cpu_op", region, 1, 1, us + 1100, 500, "");
+	}
+	return gain_in(&trace, "recompilations");
+}
+
+static void finds_functions_that_are_compiled_again(void **state)
+{
+	(void)state;
+	assert_float_equal(compiling_ms(true), 0.995 * (STEPS - 1) / STEPS, 0.01);
+	assert_true(compiling_ms(false) < 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(finds_work_on_the_same_part),
+		cmocka_unit_test(follows_parts_through_local_operators),
+		cmocka_unit_test(finds_modules_that_can_be_joined),
+		cmocka_unit_test(finds_tensors_of_equal_size_that_grow),
+		cmocka_unit_test(finds_graphs_of_gradients_that_are_not_used),
+		cmocka_unit_test(finds_functions_that_are_compiled_again),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
