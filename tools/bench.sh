@@ -17,6 +17,7 @@ fi
 .venv/bin/python bench/bench.py ${BENCH_ARGS:-}
 # shellcheck disable=SC2086
 .venv/bin/python bench/traces.py --growth ${TRACE_ARGS:-}
+.venv/bin/python bench/memory_snapshot.py
 [ -e build/bench/build.ninja ] ||
 	meson setup build/bench -Dbuildtype=release -Dextension=disabled -Dtests=enabled >/dev/null
 ninja -C build/bench tests/gpu/device_records >/dev/null

@@ -20,7 +20,6 @@
 #include "base/buffer.h"
 #include "base/fault.h"
 #include "base/intern.h"
-#include "base/map.h"
 #include "base/text.h"
 #include "read/frame_text.h"
 #include "read/pickle.h"
@@ -419,16 +418,45 @@ static void add_action(struct snapshot *s, struct device_state *state, const str
 	}
 }
 
+/* The first allocation or free of each address in a history. A table of their numbers, 0 where there is none: a third of the memory of a
+ * map, which would have the addresses again. */
+struct first_actions {
+	const struct device_action *actions;
+	uint32_t *numbers; /* from 1 */
+	size_t mask;
+};
+
+static bool first_actions_init(struct first_actions *first, const struct device_action *actions, size_t count)
+{
+	size_t places = 1024;
+
+	while (places < count + count / 3)
+		places *= 2;
+	*first = (struct first_actions){actions, count < UINT32_MAX ? ops_pages_map(places * sizeof(uint32_t)) : NULL, places - 1};
+	return first->numbers != NULL;
+}
+
+/* Returns where the number for an address is or belongs. */
+static uint32_t *find_first_action(const struct first_actions *first, uint64_t address)
+{
+	size_t at = ops_hash(&address, sizeof(address)) & first->mask;
+
+	while (first->numbers[at] && first->actions[first->numbers[at] - 1].address != address)
+		at = (at + 1) & first->mask;
+	return &first->numbers[at];
+}
+
 /* Reports what a device holds when its history begins: allocations that are freed in it, and blocks that are not in it. Returns
  * false if out of memory. */
 static bool begin_device(struct snapshot *s, struct device_state *state, const struct device_actions *list, int64_t start_us)
 {
-	struct ops_map met = {0};
-	bool done = true;
+	struct first_actions first;
 
-	for (size_t i = 0; done && i < list->count; i++) {
+	if (!first_actions_init(&first, list->count ? s->actions.items + list->first : NULL, list->count))
+		return false;
+	for (size_t i = 0; i < list->count; i++) {
 		const struct device_action *action = &s->actions.items[list->first + i];
-		uint32_t *first;
+		uint32_t *number;
 
 		if (action->action == SEGMENT_ALLOC)
 			state->reserved -= (uint64_t)action->size;
@@ -436,22 +464,21 @@ static bool begin_device(struct snapshot *s, struct device_state *state, const s
 			state->reserved += (uint64_t)action->size;
 		if (action->action != ALLOC && action->action != FREE)
 			continue;
-		first = ops_map_slot(&met, action->address, OTHER_ACTION);
-		done = first != NULL;
-		if (done && *first == OTHER_ACTION && action->action == FREE)
+		number = find_first_action(&first, action->address);
+		if (!*number && action->action == FREE)
 			state->allocated += (uint64_t)action->size;
-		if (done)
-			*first = action->action;
+		if (!*number)
+			*number = (uint32_t)i + 1;
 	}
-	for (size_t i = 0; done && i < s->blocks.count; i++) {
+	for (size_t i = 0; i < s->blocks.count; i++) {
 		const struct device_block *block = &s->blocks.items[i];
 		const struct device_action before = {start_us, block->address, block->size, block->stack, ALLOC};
 
-		if (block->device == state->device && ops_map_find(&met, block->address) == OPS_NONE)
+		if (block->device == state->device && !*find_first_action(&first, block->address))
 			add_action(s, state, &before);
 	}
-	ops_map_release(&met);
-	return done;
+	ops_pages_unmap(first.numbers, (first.mask + 1) * sizeof(uint32_t));
+	return true;
 }
 
 /* Rejects sizes and times that cannot be added. */
@@ -534,6 +561,8 @@ static enum ops_code add_devices(struct snapshot *s)
 	if (!prepare_stacks(s))
 		return ops_fault_memory(s->in->error);
 	find_times(s, &start_us, &stop_us);
+	if (is_once)
+		ops_builder_expect(s->in->builder, 0, s->actions.count + s->blocks.count);
 	for (uint32_t device = 0; device < s->reserved.count; device++) {
 		const struct device_actions list = device < s->devices.count ? s->devices.items[device] : (struct device_actions){0};
 		struct device_state state = {.device = device, .reserved = (uint64_t)s->reserved.items[device]};

@@ -52,26 +52,26 @@ enum opcode {
 	OP_FRAME = 0x95,
 };
 
-/* On the stack and in the memo, a value takes 8 bytes: three bits are its kind, the others a small integer or an index. */
+/* On the stack, a value takes 8 bytes: three bits are its kind, the others a small integer or an index. In the memo, which has each
+ * list and dict of the file, it takes 4. */
 enum slot_kind { SLOT_NONE, SLOT_BOOL, SLOT_SMALL, SLOT_INTEGER, SLOT_REAL, SLOT_TEXT, SLOT_CONTAINER, SLOT_BIG };
 typedef uint64_t slot_t;
 #define SLOT(kind, value) ((slot_t)(value) << 3 | (kind))
 #define SLOT_SMALL_MAX (INT64_C(1) << 60)
-/* The value of unused numbers of the memo. */
-#define SLOT_UNSET SLOT(SLOT_BIG, 1)
+#define MEMO_UNSET UINT32_MAX /* of unused numbers */
 
-struct container {
-	uint32_t type;
-	uint32_t number;
-};
+/* What a list or dict became: four bits are the type of its record, the others its number. There are as many as lists and dicts. */
+typedef uint32_t container_t;
+#define CONTAINER_TYPES 16
+#define CONTAINER_NUMBERS (UINT32_MAX / CONTAINER_TYPES)
 
 struct machine {
 	struct ops_reading *in;
 	struct pickle_visitor *visitor;
 	OPS_ARRAY(slot_t) stack;
 	OPS_ARRAY(size_t) marks; /* heights of the stack */
-	OPS_ARRAY(slot_t) memo;
-	OPS_ARRAY(struct container) containers;
+	OPS_ARRAY(uint32_t) memo; /* values that fit into 32 bits, or MEMO_UNSET */
+	OPS_ARRAY(container_t) containers;
 	OPS_ARRAY(int64_t) integers; /* integers that are not small */
 	OPS_ARRAY(double) reals;
 	OPS_ARRAY(struct pickle_value) values; /* values of the current container */
@@ -128,11 +128,8 @@ static bool push_real(struct machine *m, double value)
 
 static bool push_container(struct machine *m)
 {
-	struct container *added = OPS_ARRAY_PUSH(&m->containers);
-
-	if (!added)
+	if (!OPS_ARRAY_APPEND(&m->containers, 0))
 		return pickle_fail_memory(m);
-	*added = (struct container){0};
 	return push(m, SLOT(SLOT_CONTAINER, m->containers.count - 1));
 }
 
@@ -152,8 +149,8 @@ static struct pickle_value value_of(const struct machine *m, slot_t slot)
 	case SLOT_TEXT:
 		return (struct pickle_value){.kind = PICKLE_TEXT, .number = (uint32_t)index};
 	case SLOT_CONTAINER:
-		return (struct pickle_value){.kind = PICKLE_RECORD, .type = m->containers.items[index].type,
-		                             .number = m->containers.items[index].number};
+		return (struct pickle_value){.kind = PICKLE_RECORD, .type = m->containers.items[index] % CONTAINER_TYPES,
+		                             .number = m->containers.items[index] / CONTAINER_TYPES};
 	case SLOT_BIG:
 		return (struct pickle_value){.kind = PICKLE_BIG};
 	case SLOT_NONE:
@@ -164,6 +161,20 @@ static struct pickle_value value_of(const struct machine *m, slot_t slot)
 
 /* --- the memo ------------------------------------------------------------------------------------------------------- */
 
+/* Makes a value fit into the memo. */
+static bool narrow(struct machine *m, slot_t slot, uint32_t *ret_slot)
+{
+	if ((slot & 7) == SLOT_SMALL && slot >= MEMO_UNSET) {
+		if (!OPS_ARRAY_APPEND(&m->integers, (int64_t)slot >> 3))
+			return pickle_fail_memory(m);
+		slot = SLOT(SLOT_INTEGER, m->integers.count - 1);
+	}
+	if (slot >= MEMO_UNSET)
+		return pickle_fail(m, "too many values");
+	*ret_slot = (uint32_t)slot;
+	return true;
+}
+
 /* Numbers are assigned in order, though some may be skipped; a number far beyond the previous ones is invalid. */
 static bool put(struct machine *m, uint64_t place)
 {
@@ -172,19 +183,15 @@ static bool put(struct machine *m, uint64_t place)
 	if (place > 2 * m->memo.count + 1024)
 		return pickle_fail(m, "a memo index far beyond the others");
 	while (m->memo.count <= place) {
-		slot_t *added = OPS_ARRAY_PUSH(&m->memo);
-
-		if (!added)
+		if (!OPS_ARRAY_APPEND(&m->memo, MEMO_UNSET))
 			return pickle_fail_memory(m);
-		*added = SLOT_UNSET;
 	}
-	m->memo.items[place] = m->stack.items[m->stack.count - 1];
-	return true;
+	return narrow(m, m->stack.items[m->stack.count - 1], &m->memo.items[place]);
 }
 
 static bool get(struct machine *m, uint64_t place)
 {
-	if (place >= m->memo.count || m->memo.items[place] == SLOT_UNSET)
+	if (place >= m->memo.count || m->memo.items[place] == MEMO_UNSET)
 		return pickle_fail(m, "a memo index that was not set");
 	return push(m, m->memo.items[place]);
 }
@@ -204,7 +211,6 @@ static bool pop_mark(struct machine *m, size_t *ret_height)
 static bool give_items(struct machine *m, slot_t container, size_t height, bool as_dict)
 {
 	size_t count = m->stack.count - height;
-	struct container *place = &m->containers.items[container >> 3];
 	struct pickle_value became = value_of(m, container);
 	enum ops_code (*visit)(struct pickle_visitor *, const struct pickle_value *, size_t, struct pickle_value *) =
 		as_dict ? m->visitor->on_dict : m->visitor->on_list;
@@ -219,8 +225,12 @@ static bool give_items(struct machine *m, slot_t container, size_t height, bool 
 	}
 	m->stack.count = height;
 	m->code = visit(m->visitor, m->values.items, as_dict ? count / 2 : count, &became);
-	*place = (struct container){became.type, became.number};
-	return m->code == OPS_OK;
+	if (m->code)
+		return false;
+	if (became.type >= CONTAINER_TYPES || became.number >= CONTAINER_NUMBERS)
+		return pickle_fail(m, "too many values");
+	m->containers.items[container >> 3] = became.number * CONTAINER_TYPES + became.type;
+	return true;
 }
 
 /* The items are above their container on the stack. */

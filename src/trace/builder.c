@@ -426,6 +426,9 @@ void ops_builder_memory(struct ops_builder *builder, const struct ops_memory_rec
 /* Extends the list of stacks to that many records. */
 static bool extend_memory_stacks(struct ops_trace *trace, size_t count)
 {
+	/* As many as records are expected, once. */
+	if (!trace->memory_stacks.count && !OPS_ARRAY_RESERVE(&trace->memory_stacks, trace->memory.capacity))
+		return false;
 	while (trace->memory_stacks.count < count) {
 		uint32_t *added = OPS_ARRAY_PUSH(&trace->memory_stacks);
 

@@ -126,6 +126,24 @@ def test_long_memory_snapshot(tmp_path, twice):
         assert found == expected
 
 
+def test_memo_of_a_pickle_has_numbers_of_any_size(opstrobe, tmp_path):
+    """Python does not remember numbers, but the format allows it."""
+    text = lambda word: b"\x8c" + bytes([len(word)]) + word  # noqa: E731
+    address, time, small = (1 << 61) + 3, 1_790_000_000_000_000, 7
+    put = [b"\x8a\x08" + number.to_bytes(8, "little") + b"\x94" for number in (address, time, small)]
+    actions = [
+        b"}(" + text(b"action") + text(b"alloc") + text(b"addr") + numbers[0] + text(b"time_us") + numbers[1] + text(b"size") + numbers[2] + b"u"
+        for numbers in (put, [b"h\x00", b"h\x01", b"h\x02"])
+    ]  # fmt: skip
+    data = b"\x80\x04}(" + text(b"segments") + b"]" + text(b"device_traces") + b"](](" + b"".join(actions) + b"eeu."
+    assert pickle.loads(data)["device_traces"][0][0] == {"action": "alloc", "addr": address, "time_us": time, "size": small}
+    (tmp_path / "memo.pickle").write_bytes(data)
+    process = opstrobe("convert", "memo.pickle", "out.json", cwd=tmp_path)
+    assert process.returncode == 0, process.stderr
+    written = [row["args"] for row in json.loads((tmp_path / "out.json").read_text())["traceEvents"] if row["name"] == "[memory]"]
+    assert [(row["Addr"], row["Bytes"]) for row in written] == [(address, small)] * 2
+
+
 def test_damaged_memory_snapshots(opstrobe, tmp_path, snapshot):
     """Cut anywhere, with an opcode that would run code, or of other things: an error that names the byte, and nothing is run."""
     data = pickle.dumps(snapshot[0], 4)
