@@ -62,6 +62,8 @@ _SIDE = 3
 # Number of traces on each side of a jump whose operators are compared.
 _COMPARED = 20
 _CAUSES = 5
+# Changes below this share of the largest one explain nothing.
+_CAUSE_SHARE = 0.01
 
 
 @dataclasses.dataclass(frozen=True)
@@ -194,4 +196,6 @@ def causes(database: ArchiveDatabase, points: Sequence[Point], jump: Jump) -> li
         f"{sums('operator', 'self_ns', 'events where category = ' + repr('cpu_op') + ' and not hidden')} "
         f"union all {sums('kernel', 'dur_ns', 'kernels where true')} order by abs(after_ms - before_ms) desc limit {_CAUSES}"
     )
-    return [Cause(**row) for row in rows]  # type: ignore[arg-type]
+    found = [Cause(**row) for row in rows]  # type: ignore[arg-type]
+    changes = [abs(cause.after_ms - cause.before_ms) for cause in found]
+    return [cause for cause, change in zip(found, changes) if change > _CAUSE_SHARE * changes[0]]
