@@ -243,7 +243,7 @@ const struct operator_row operator_rows[] = {
 
 	/* Without formulas. Autograd nodes have no prefix. */
 	NAMED(NARROWS, "diagonal"), NAMED(NARROWS, "select"), NAMED(NARROWS, "slice"), NAMED(NARROWS, "narrow"),
-	NAMED(VIEWS, "alias"), NAMED(VIEWS, "as_strided"), NAMED(VIEWS, "chunk"), NAMED(VIEWS, "detach"),
+	NAMED(VIEWS, "alias"), NAMED(VIEWS, "as_strided"), NAMED(VIEWS, "broadcast_tensors"), NAMED(VIEWS, "broadcast_to"), NAMED(VIEWS, "chunk"), NAMED(VIEWS, "detach"),
 	NAMED(VIEWS, "detach_"), NAMED(VIEWS, "expand"), NAMED(VIEWS, "expand_as"), NAMED(VIEWS, "imag"),
 	NAMED(VIEWS, "lift_fresh"), NAMED(VIEWS, "mT"), NAMED(VIEWS, "movedim"), NAMED(VIEWS, "numpy_T"),
 	NAMED(VIEWS, "permute"), NAMED(VIEWS, "real"), NAMED(VIEWS, "requires_grad_"), NAMED(VIEWS, "set_"),

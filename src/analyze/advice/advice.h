@@ -21,6 +21,7 @@
  *     advice_replay.c   gains by replay of the steps
  *     advice_stalls.c   which rows waited for a lock, the interpreter, a file or a time, from thread states
  *     advice_vain.c     operators whose results do not matter
+ *     advice_need.c     the part of each result that is needed
  *     advice_beats.c    what the program repeats: steps, or iterations
  *     advice_proof.c    measured gains of the fixes of findings
  *     advice_report.c   tallies by place, findings, their order
@@ -547,6 +548,22 @@ void advice_vain_add_reads(struct advice_vain *vain, const struct advice *advice
 /* Marks operators of the forward pass of which everything that they make is read in vain alone, and then what they read. `names`, by
  * string: only these operators; NULL: all. */
 void advice_vain_follow(struct advice_vain *vain, const struct advice *advice, const uint8_t *names);
+
+/* The part of the results of an operator that anything needs. */
+struct advice_part_needed {
+	double share;
+	uint32_t selection;  /* node that selects the part; OPS_NONE: none */
+	int64_t first;       /* size of the first dimension of what it selects from */
+	uint8_t dimensions;  /* number of its dimensions; 0: no selection */
+	uint8_t selected;    /* the dimensions in which it selects: bits, counted from the last dimension */
+	bool is_unknown;     /* which part it selects is unknown */
+	bool is_layer;       /* the part is followed through a layer that mixes the elements of a row */
+	bool is_proportional; /* the operator takes time in proportion to the part */
+	bool is_set;         /* the row is an operator of the forward pass that makes something */
+};
+
+/* Returns them by row, freed with ops_free. Requires a flow. Returns NULL if out of memory. */
+struct advice_part_needed *advice_needs_of(const struct advice *advice);
 
 struct advice_frees {
 	size_t count, capacity;

@@ -30,6 +30,7 @@
 	X(unread_gradient) \
 	X(create_graph)   \
 	X(unread_part)    \
+	X(selection)      \
 	X(ignored)        \
 	X(intermediate)   \
 	X(redundant)      \

@@ -5,6 +5,7 @@
  *
  *     train.py:40  aten::cat   20 ms, 2 ms at the roof   reads again what it read in the step before
  */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "analyze/advice/advice.h"
@@ -27,15 +28,24 @@
 
 enum unusual { USUAL, NEVER_READ, READ_IN_PART, MOSTLY_ZEROS, MOSTLY_COPIES, GROWN, SCATTERED, AGAINST_EACH_OTHER, IN_CHAIN, UNUSUAL_COUNT };
 
-static const char *const unusual_texts[UNUSUAL_COUNT] = {
-	[NEVER_READ] = "no operator reads its result",
-	[READ_IN_PART] = "at most half of its result is read",
-	[MOSTLY_ZEROS] = "a quarter or more of what it reads are zeros by construction",
-	[MOSTLY_COPIES] = "a quarter or more of what it reads are copies by construction",
-	[GROWN] = "most of what it reads was there before and was copied to make it longer",
-	[SCATTERED] = "each element that it reads is in another cache line",
-	[AGAINST_EACH_OTHER] = "the tensors that it reads are laid out in different orders",
-	[IN_CHAIN] = "it is one of several elementwise operators in a row, each of which reads from memory what the one before has written",
+/* What is unusual about a call. */
+struct unusual_call {
+	enum unusual kind;
+	uint32_t value; /* a value that it is about; OPS_NONE: none */
+	double part;    /* the part of the value that is read, or that is neither zeros nor copies */
+};
+
+/* What to do about it, before the advice of the rule. */
+static const char *const unusual_fixes[UNUSUAL_COUNT] = {
+	[NEVER_READ] = "Leave out what nothing reads.",
+	[READ_IN_PART] = "Compute only the part that is read: select before the operator.",
+	[MOSTLY_ZEROS] = "Leave the zeros out: use lengths or a mask to select what is filled, broadcasting in place of a diagonal matrix, or a sparse "
+			 "tensor.",
+	[MOSTLY_COPIES] = "Compute with the elements before they are copied, and broadcast, repeat or select from the result.",
+	[GROWN] = "Compute with the new part alone and keep the result for the rest, such as a running sum.",
+	[SCATTERED] = "Store the tensor in the order in which it is read, for example by contiguous() once after a transposition.",
+	[AGAINST_EACH_OTHER] = "Convert one of the tensors once, before the steps, so that both have the same layout.",
+	[IN_CHAIN] = "Replace the operators in a row by one (nn.functional.layer_norm, torch.addcmul, torch.compile).",
 };
 
 /* Sums of a line. */
@@ -45,7 +55,7 @@ struct avoidable_line {
 	int64_t joined_bytes;  /* size of the last result of operators that join tensors */
 	int64_t longest_ns;
 	uint32_t longest;      /* row of an unusual call */
-	uint8_t unusual;       /* what is unusual about that call */
+	struct unusual_call unusual; /* what is unusual about that call */
 };
 
 struct avoidable {
@@ -76,10 +86,10 @@ static struct avoidable_line *avoidable_line_of(const struct avoidable *all, con
 
 /* --- unusual tensors ------------------------------------------------------------------------------------------------- */
 
-static enum unusual of_results(const struct advice *advice, uint32_t node)
+static enum unusual of_results(const struct advice *advice, uint32_t node, struct unusual_call *ret_call)
 {
 	const struct data_flow *flow = advice->flow;
-	int64_t made = 0, read = 0;
+	int64_t made = 0, read = 0, largest = 0;
 
 	for (uint32_t i = 0; i < flow->nodes[node].made_count; i++) {
 		uint32_t value = flow->made.items[flow->nodes[node].first_made + i];
@@ -95,7 +105,10 @@ static enum unusual of_results(const struct advice *advice, uint32_t node)
 			return USUAL;
 		made = ops_sum(made, block->bytes);
 		read = ops_sum(read, uses.read_bytes);
+		ret_call->value = block->bytes > largest ? value : ret_call->value;
+		largest = block->bytes > largest ? block->bytes : largest;
 	}
+	ret_call->part = made > 0 ? (double)read / (double)made : 0;
 	return made < BYTES_MIN ? USUAL : !read ? NEVER_READ : (double)read <= READ_MAX * (double)made ? READ_IN_PART : USUAL;
 }
 
@@ -105,7 +118,7 @@ static bool has_windows(const struct advice *advice, uint32_t row)
 	return advice_kind(advice, row) == OPERATOR_CONVOLUTION || advice_kind(advice, row) == OPERATOR_POOLING;
 }
 
-static enum unusual of_inputs(const struct avoidable *all, const struct advice *advice, uint32_t node)
+static enum unusual of_inputs(const struct avoidable *all, const struct advice *advice, uint32_t node, struct unusual_call *ret_call)
 {
 	const struct data_flow *flow = advice->flow;
 
@@ -113,6 +126,8 @@ static enum unusual of_inputs(const struct avoidable *all, const struct advice *
 		const struct data_use *use = &flow->uses.items[flow->nodes[node].first + i];
 		const struct data_content *content = &advice->contents[use->value];
 
+		ret_call->value = use->value;
+		ret_call->part = use->bytes > 0 ? (double)data_content_read(advice->contents, use) / (double)use->bytes : 1;
 		if (use->kind == DATA_READS && use->bytes >= BYTES_MIN && all->grown[use->value])
 			return GROWN;
 		/* Rows that are selected by indices are there to be summed or compared. */
@@ -237,17 +252,23 @@ static enum unusual of_layout(const struct advice *advice, uint32_t row, bool co
 	return USUAL;
 }
 
-static enum unusual unusual_of(const struct avoidable *all, const struct advice *advice, const struct roofline_call *call, uint32_t node)
+static struct unusual_call unusual_of(const struct avoidable *all, const struct advice *advice, const struct roofline_call *call, uint32_t node)
 {
-	enum unusual unusual = of_inputs(all, advice, node);
+	struct unusual_call found = {.value = OPS_NONE};
+	enum unusual unusual = of_inputs(all, advice, node, &found);
 
+	if (!unusual) {
+		found.value = OPS_NONE;
+		unusual = of_results(advice, node, &found);
+	}
 	if (!unusual)
-		unusual = of_results(advice, node);
+		found.value = OPS_NONE;
 	if (!unusual && call->row == node && only_selects(advice->flow, node) && selects_across_rows(advice, node))
 		unusual = SCATTERED;
 	if (!unusual && call->row == node) /* operators inside others and in backward passes have layouts that torch chooses */
 		unusual = of_layout(advice, call->row, call->is_compute_bound);
-	return unusual || all->fused[node] <= 0 ? unusual : IN_CHAIN;
+	found.kind = unusual || all->fused[node] <= 0 ? unusual : IN_CHAIN;
+	return found;
 }
 
 /* --- chains ----------------------------------------------------------------------------------------------------------- */
@@ -391,7 +412,7 @@ static void sum_call(struct avoidable *all, const struct advice *advice, const s
 	uint32_t node = advice->flow->memory.rows.node[place];
 	struct avoidable_line *line = avoidable_line_of(all, advice, place);
 	int64_t left_ns, avoidable_ns;
-	enum unusual unusual;
+	struct unusual_call unusual;
 
 	if (!call->roof || call->roof->source == ROOF_UNKNOWN || call->bound_ns < call->roof->call_ns || !advice_counts(advice, call->row) ||
 	    (advice->zone[call->row] & (ADVICE_IN_LOADER | ADVICE_IN_OPTIMIZER)) || node == OPS_NONE)
@@ -400,16 +421,16 @@ static void sum_call(struct avoidable *all, const struct advice *advice, const s
 	line->ns = ops_sum(line->ns, advice_ns(advice, call->row));
 	line->left_ns = ops_sum(line->left_ns, left_ns);
 	unusual = unusual_of(all, advice, call, node);
-	avoidable_ns = (int64_t)(unusual == IN_CHAIN ? all->fused[node] * (double)left_ns : avoidable_part(advice, call, left_ns));
-	if (!unusual || !avoidable_ns)
+	avoidable_ns = (int64_t)(unusual.kind == IN_CHAIN ? all->fused[node] * (double)left_ns : avoidable_part(advice, call, left_ns));
+	if (!unusual.kind || !avoidable_ns)
 		return;
-	if (unusual == IN_CHAIN)
+	if (unusual.kind == IN_CHAIN)
 		line = &all->lines[all->chain_site[node]];
 	line->avoidable_ns = ops_sum(line->avoidable_ns, avoidable_ns);
 	if (avoidable_ns > line->longest_ns) {
 		line->longest_ns = avoidable_ns;
 		line->longest = place;
-		line->unusual = (uint8_t)unusual;
+		line->unusual = unusual;
 	}
 }
 
@@ -424,16 +445,75 @@ static struct ops_input largest_tensor(const struct advice *advice, uint32_t row
 	return largest;
 }
 
+/* Formats the place of a node: ", made at forward (train.py:45),"; "" if it is unknown. */
+static void avoidable_place(const struct advice *advice, uint32_t node, const char *verb, char *text, size_t size)
+{
+	struct advice_where where;
+
+	*text = '\0';
+	if (node == OPS_NONE || advice->site[node] == OPS_NONE)
+		return;
+	where = advice_describe(advice, advice->site[node], node);
+	snprintf(text, size, ", %s at %.*s (%.*s:%u),", verb, (int)where.function.size, where.function.bytes, (int)where.file.size, where.file.bytes,
+	         where.line);
+}
+
+static struct advice_number megabytes(const struct advice *advice, const struct unusual_call *call)
+{
+	return advice_number(call->value == OPS_NONE ? 0 : (double)advice->flow->values[call->value].bytes / 1e6);
+}
+
+/* Describes what is unusual about a call, in a sentence. */
+static void describe_unusual(const struct advice *advice, const struct unusual_call *call, uint32_t row, char *text, size_t size)
+{
+	const struct data_flow *flow = advice->flow;
+	double part = call->part < 1 ? call->part : 1;
+	struct advice_number percent = advice_number(100 * part), rest = advice_number(100 * (1 - part));
+	uint32_t reader = call->value == OPS_NONE ? OPS_NONE : data_flow_uses_of(flow, call->value).reader;
+	char place[320];
+
+	avoidable_place(advice, call->value == OPS_NONE ? OPS_NONE : flow->values[call->value].node, "made", place, sizeof(place));
+	switch (call->kind) {
+	case NEVER_READ:
+		snprintf(text, size, "It makes a result of %s MB, and no operator reads it.", megabytes(advice, call).text);
+		break;
+	case READ_IN_PART:
+		avoidable_place(advice, reader, "first", place, sizeof(place));
+		snprintf(text, size, "It makes a result of %s MB, and later operators%s read %s %% of it.", megabytes(advice, call).text, place, percent.text);
+		break;
+	case MOSTLY_ZEROS:
+		snprintf(text, size, "It reads a tensor of %s MB%s of which %s %% are zeros by construction.", megabytes(advice, call).text, place, rest.text);
+		break;
+	case MOSTLY_COPIES:
+		snprintf(text, size, "It reads a tensor of %s MB%s of which %s %% are copies of other elements.", megabytes(advice, call).text, place, rest.text);
+		break;
+	case GROWN:
+		snprintf(text, size, "It reads a tensor of %s MB%s most of which existed before and was copied to make it longer.", megabytes(advice, call).text,
+		         place);
+		break;
+	case SCATTERED:
+		snprintf(text, size, "Each element that it reads is in another cache line, so it moves %d bytes for each.", CACHE_LINE);
+		break;
+	case AGAINST_EACH_OTHER:
+		snprintf(text, size, "The tensors that it reads are laid out in different orders.");
+		break;
+	default:
+		snprintf(text, size, "%s is one of several elementwise operators in a row, each of which reads from memory what the one before has written.",
+		         advice_name(advice, row).bytes);
+	}
+}
+
 static bool report_lines(struct avoidable *all, struct advice_result *result)
 {
 	const struct advice *advice = result->advice;
 	const struct avoidable_line *most = NULL;
 	struct ops_input tensor;
+	char text[640];
 
 	for (uint32_t site = 0; site <= advice->sites.count; site++) {
 		const struct avoidable_line *line = &all->lines[site];
 
-		double claimed_max = line->unusual == IN_CHAIN ? CHAIN_CLAIMED_MAX : CLAIMED_MAX;
+		double claimed_max = line->unusual.kind == IN_CHAIN ? CHAIN_CLAIMED_MAX : CLAIMED_MAX;
 
 		if ((double)line->avoidable_ns < SHARE_MIN * (double)advice->steps_ns ||
 		    (double)(line->ns - line->left_ns) > claimed_max * (double)line->ns)
@@ -444,10 +524,12 @@ static bool report_lines(struct avoidable *all, struct advice_result *result)
 	if (!most)
 		return true;
 	tensor = largest_tensor(advice, most->longest);
-	return advice_report_costs(result, "Each step takes %s above the lower bound of the FLOPs and bytes of operators at these lines. Most of it takes %s%s%s: %s.",
+	describe_unusual(advice, &most->unusual, most->longest, text, sizeof(text));
+	result->detail = unusual_fixes[most->unusual.kind];
+	return advice_report_costs(result, "Each step takes %s above the lower bound of the FLOPs and bytes of operators at these lines. Most of it takes %s%s%s. %s",
 	                           advice_cost(result).text,
 	                           advice_name(advice, most->longest).bytes, tensor.tag ? " of " : "",
-	                           tensor.tag ? advice_describe_tensor(&tensor).text : "", unusual_texts[most->unusual]);
+	                           tensor.tag ? advice_describe_tensor(&tensor).text : "", text);
 }
 
 /* Operators that only select have no demand by their arguments, because indices are not recorded. They read and write
@@ -526,10 +608,8 @@ const struct advice_rule advice_rule_avoidable = {
 		     "more elementwise operators and reductions of a function, and of those that it calls, pass one after another over tensors of 1 MiB or more.",
 	.gain = "the time above the lower bound of the unusual operators; all but the longest of elementwise operators in a row",
 	.explanation = "The lower bound is the time for the FLOPs and for the bytes of the tensors at the measured speed of the machine.",
-	.advice = "Look at what is unusual about the tensors: compute only what is read, keep what does not change, store tensors in the order "
-		  "in which they are read, and replace elementwise operators in a row by one (nn.functional.layer_norm, torch.addcmul, "
-		  "torch.compile). `opstrobe roofline --by line` lists all lines, `opstrobe analyze data_flow` what becomes of results. To "
-		  "check: less avoidable time at the line.",
+	.advice = "At the other lines, also compare what operators read and make with what is needed. `opstrobe roofline --by line` lists the lower bounds "
+		  "of all lines, `opstrobe analyze data_flow` what becomes of results. To check: less avoidable time at the line.",
 	.link = "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
 	.needs = ADVICE_NEEDS_OPERATORS | ADVICE_NEEDS_SHAPES | ADVICE_NEEDS_MEMORY | ADVICE_NEEDS_STORAGES | ADVICE_NEEDS_ROOF,
 	.stage = ADVICE_STAGE_REST,

@@ -71,15 +71,14 @@ static inline void allocate(struct writer *w, uint64_t address, int64_t bytes)
 	                                                     .device_index = -1});
 }
 
-/* The gain of a rule in milliseconds a step, where each step is what `write` writes; -1 without a finding. */
-static inline double gain_of(const char *rule, void (*write)(struct writer *w, bool cause), bool cause)
+/* The advice in JSON, where each step is what `write` writes; to be freed with ops_free(). */
+static inline char *advice_of(void (*write)(struct writer *w, bool cause), bool cause)
 {
 	struct writer w = {.b = scene_open()};
 	struct ops_rank worker = {.name = "w"};
 	struct ops_trace *trace;
 	char name[32], *text = NULL;
 	size_t size;
-	double ms;
 
 	for (int step = 0; step < STEPS; step++) {
 		snprintf(name, sizeof(name), "ProfilerStep#%d", step);
@@ -91,9 +90,17 @@ static inline double gain_of(const char *rule, void (*write)(struct writer *w, b
 	assert_int_equal(ops_trace_set_metadata(trace, "roof", 4, ROOF, strlen(ROOF), NULL), OPS_OK);
 	assert_int_equal(ops_trace_set_metadata(trace, "machine", 7, MACHINE, strlen(MACHINE), NULL), OPS_OK);
 	assert_int_equal(ops_advise(&worker, 1, OPS_FORMAT_JSON, &text, &size, NULL), OPS_OK);
-	ms = finding_ms(text, rule);
-	ops_free(text);
 	ops_trace_unref(trace);
+	return text;
+}
+
+/* The gain of a rule in milliseconds a step; -1 without a finding. */
+static inline double gain_of(const char *rule, void (*write)(struct writer *w, bool cause), bool cause)
+{
+	char *text = advice_of(write, cause);
+	double ms = finding_ms(text, rule);
+
+	ops_free(text);
 	return ms;
 }
 
