@@ -156,15 +156,6 @@ static bool is_proportional(const struct needs *needs, uint32_t node, const stru
 	return reach == REACH_ROW ? through(needs, node, of).share < 1 : reach != REACH_ALL;
 }
 
-/* Returns the forward operator of a node in the backward pass; OPS_NONE: none. */
-static uint32_t advice_need_forward(const struct advice *advice, uint32_t node)
-{
-	for (uint32_t row = node; row != OPS_NONE; row = advice->events->parent[row])
-		if (advice->forward[row] != OPS_NONE)
-			return advice->flow->memory.rows.node[advice->forward[row]];
-	return OPS_NONE;
-}
-
 /* Gradients are zero where nothing needs the result. So the backward pass of an operator requires the same part of what the operator has
  * read, which counts with the operator, and of its result only what others need. */
 static struct advice_part_needed need_of_reader(const struct needs *needs, uint32_t reader, uint32_t maker)
@@ -174,8 +165,10 @@ static struct advice_part_needed need_of_reader(const struct needs *needs, uint3
 
 	if (!(advice->flow->memory.rows.context[reader] & MEMORY_IN_BACKWARD))
 		return needs->nodes[reader].is_set ? through(needs, reader, &needs->nodes[reader]) : all_of_it;
-	forward = advice_need_forward(advice, reader);
-	return forward != OPS_NONE && forward >= maker ? (struct advice_part_needed){.share = 0, .selection = OPS_NONE} : all_of_it;
+	forward = advice_forward_of(advice, reader);
+	return forward != OPS_NONE && advice->flow->memory.rows.node[forward] >= maker
+	       ? (struct advice_part_needed){.share = 0, .selection = OPS_NONE}
+	       : all_of_it;
 }
 
 static void merge_needs(struct advice_part_needed *need, const struct advice_part_needed *other)

@@ -72,6 +72,7 @@
 	X(pageable)       \
 	X(python_time)    \
 	X(idle)           \
+	X(torch_time)     \
 	X(avoidable)      \
 	X(threads)        \
 	X(memory_limit)   \

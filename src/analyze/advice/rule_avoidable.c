@@ -368,15 +368,6 @@ static void add_to_chain(struct avoidable *all, const struct advice *advice, uin
 
 /* --- lines ------------------------------------------------------------------------------------------------------------ */
 
-/* Returns the forward operator of a row in the backward pass; OPS_NONE: none. */
-static uint32_t avoidable_forward(const struct advice *advice, uint32_t row)
-{
-	for (; row != OPS_NONE; row = advice->events->parent[row])
-		if (advice->forward[row] != OPS_NONE)
-			return advice->forward[row];
-	return OPS_NONE;
-}
-
 static double left_part(int64_t left_ns, int64_t ns)
 {
 	return ns > 0 ? (double)left_ns / (double)ns : 1;
@@ -408,7 +399,7 @@ static double avoidable_part(const struct advice *advice, const struct roofline_
 
 static void sum_call(struct avoidable *all, const struct advice *advice, const struct roofline_call *call)
 {
-	uint32_t forward = avoidable_forward(advice, call->row), place = forward == OPS_NONE ? call->row : forward;
+	uint32_t forward = advice_forward_of(advice, call->row), place = forward == OPS_NONE ? call->row : forward;
 	uint32_t node = advice->flow->memory.rows.node[place];
 	struct avoidable_line *line = avoidable_line_of(all, advice, place);
 	int64_t left_ns, avoidable_ns;

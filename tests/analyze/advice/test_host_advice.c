@@ -668,9 +668,46 @@ static void survives_failures(void **state)
 	ops_trace_unref(read);
 }
 
+/* Code of torch that takes 2 ms of a step of 5 ms, 1 ms of them in a module: in each step, or only in the first. */
+static double torch_ms(const char *file, bool each_step)
+{
+	struct device_trace trace;
+	char *json, name[64];
+	double ms;
+
+	snprintf(name, sizeof(name), "%s(5): work", file);
+	open_trace(&trace, "\"threads\": 1");
+	for (int step = 0; step < STEPS; step++) {
+		double us = 10 + 5000 * step;
+
+		device_trace_step(&trace, step, us, 4990);
+		device_trace_add(&trace, "python_function", "train.py(3): step", 1, 1, us + 5, 4900, "\"Python id\": 1");
+		if (each_step || !step) {
+			device_trace_add(&trace, "python_function", name, 1, 1, us + 100, 2000, "\"Python id\": 2, \"Python parent id\": 1");
+			device_trace_add(&trace, "python_function", "torch/nn/modules/module.py(9): call", 1, 1, us + 200, 1000,
+			                 "\"Python id\": 3, \"Python parent id\": 2");
+			device_trace_add(&trace, "cpu_op", "aten::mul", 1, 1, us + 300, 300, "\"a\": 1");
+		}
+		device_trace_add(&trace, "cpu_op", "aten::mul", 1, 1, us + 2200, 2600, "\"a\": 1");
+	}
+	json = device_trace_advise(&trace);
+	ms = finding_ms(json, "torch-in-step");
+	ops_free(json);
+	return ms;
+}
+
+static void finds_work_of_torch_without_operators(void **state)
+{
+	(void)state;
+	assert_float_equal(torch_ms("torch/_dynamo/convert_frame.py", true), 1, 0.001);
+	assert_true(torch_ms("torch/_dynamo/convert_frame.py", false) < 0);
+	assert_true(torch_ms("torch/nn/functional.py", true) < 0);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(finds_denormals),
+	const struct CMUnitTest tests[] = {cmocka_unit_test(finds_work_of_torch_without_operators),
+		cmocka_unit_test(finds_denormals),
 	                                   cmocka_unit_test(does_not_take_starved_threads_for_denormals),
 	                                   cmocka_unit_test(knows_what_is_slow_without_denormals),
 	                                   cmocka_unit_test(finds_tokens_computed_again),
