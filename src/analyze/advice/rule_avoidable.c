@@ -229,6 +229,22 @@ static int64_t avoidable_stored_bytes(const struct ops_input *tensor)
 	return bytes;
 }
 
+#define READERS_MIN 3 /* minimum number of operators that read a tensor for which another layout pays: changing it takes as long as reading it
+                       * against its order */
+
+/* Returns true if a node reads a tensor whose layout can be changed once: several operators read it, or it was there before. */
+static bool has_lasting_input(const struct data_flow *flow, uint32_t node)
+{
+	for (uint32_t i = 0; i < flow->nodes[node].count; i++) {
+		const struct data_use *use = &flow->uses.items[flow->nodes[node].first + i];
+
+		if (use->kind == DATA_READS && use->bytes >= BYTES_MIN &&
+		    (flow->values[use->value].node == OPS_NONE || data_flow_uses_of(flow, use->value).readers >= READERS_MIN))
+			return true;
+	}
+	return false;
+}
+
 /* Matrix products rearrange their inputs themselves. */
 static enum unusual of_layout(const struct advice *advice, uint32_t row, bool computes_much)
 {
@@ -245,7 +261,7 @@ static enum unusual of_layout(const struct advice *advice, uint32_t row, bool co
 		if (ops_product(stride, (int64_t)advice_dtype_bytes(input.dtype)) >= CACHE_LINE)
 			return SCATTERED;
 		if (order >= 0 && input.n == dimensions && dense != order)
-			return AGAINST_EACH_OTHER;
+			return has_lasting_input(advice->flow, row) ? AGAINST_EACH_OTHER : USUAL;
 		order = dense;
 		dimensions = input.n;
 	}
@@ -595,7 +611,7 @@ const struct advice_rule advice_rule_avoidable = {
 	.title = "Operators take much longer than their work requires",
 	.condition = "Operators at a line take at least 4 % of a step above the lower bound that the roofline "
 		     "gives them, no other rule explains more than 1 % of the line, and their tensors are unusual: results are never read or at most half, "
-		     "inputs are zeros or copies by construction, copied again to grow, scattered in memory or laid out in different orders. Or four or "
+		     "inputs are zeros or copies by construction, copied again to grow, scattered in memory, or laid out in different orders while one of them lasts. Or four or "
 		     "more elementwise operators and reductions of a function, and of those that it calls, pass one after another over tensors of 1 MiB or more.",
 	.gain = "the time above the lower bound of the unusual operators; all but the longest of elementwise operators in a row",
 	.explanation = "The lower bound is the time for the FLOPs and for the bytes of the tensors at the measured speed of the machine.",

@@ -23,9 +23,10 @@ struct tensor {
 	uint64_t address;
 	int64_t rows, columns;
 	int64_t bytes; /* of the storage; 0: those of the tensor */
-	uint32_t kind; /* 1: written; TENSOR_NUMBER: a Python number; TENSOR_OF(type) */
+	uint32_t kind; /* 1: written; TENSOR_NUMBER: a Python number; TENSOR_BY_COLUMNS: stored by columns; TENSOR_OF(type) */
 };
 #define TENSOR_NUMBER 2 /* its digest is in place of bytes */
+#define TENSOR_BY_COLUMNS 4
 #define TENSOR_OF(dtype) ((uint32_t)(dtype) << 8) /* c10::ScalarType; default: float32 */
 
 struct writer {
@@ -44,7 +45,10 @@ static inline void use(struct writer *w, const char *name, int64_t duration_ns, 
 	for (size_t i = 0; i < count; i++) {
 		int64_t bytes = tensors[i].bytes ? tensors[i].bytes : 4 * tensors[i].rows * tensors[i].columns;
 
-		put_tensor(&list, tensors[i].kind >> 8 ? (uint8_t)(tensors[i].kind >> 8) : 6, 2, (const int64_t[]){tensors[i].rows, tensors[i].columns, tensors[i].columns, 1});
+		bool by_columns = tensors[i].kind & TENSOR_BY_COLUMNS;
+
+		put_tensor(&list, tensors[i].kind >> 8 ? (uint8_t)(tensors[i].kind >> 8) : 6, 2,
+		           (const int64_t[]){tensors[i].rows, tensors[i].columns, by_columns ? 1 : tensors[i].columns, by_columns ? tensors[i].rows : 1});
 		storages[i] = (struct ops_storage){.address = tensors[i].kind & TENSOR_NUMBER ? 0 : tensors[i].address, .bytes = (uint64_t)bytes,
 		                                   .written = tensors[i].kind & 1};
 	}
