@@ -32,7 +32,6 @@ struct iteration {
 	uint32_t first;
 	int64_t start_ns, end_ns;
 	int64_t own_ns;       /* time of the calls at this line */
-	int64_t backward_ns;
 };
 
 /* The current line of a call, by the first call made there. The line starts again if the call reaches it from another line,
@@ -129,7 +128,6 @@ static bool find_iterations(struct search *search, const struct advice *advice)
 		iteration->last_arrival = visit->arrival;
 		iteration->end_ns = advice->events->end_ns[row];
 		iteration->own_ns = ops_sum(iteration->own_ns, advice_ns(advice, row));
-		iteration->backward_ns = ops_sum(iteration->backward_ns, advice->backward_ns[row]);
 	}
 	return true;
 }
@@ -141,7 +139,6 @@ static void add_iteration(struct advice_loop *loop, const struct iteration *iter
 	loop->iterations = iterations_of(iteration) > loop->iterations ? iterations_of(iteration) : loop->iterations;
 	loop->least_count = iterations_of(iteration) < loop->least_count ? iterations_of(iteration) : loop->least_count;
 	loop->end_ns = iteration->end_ns > loop->end_ns ? iteration->end_ns : loop->end_ns;
-	loop->backward_ns = ops_sum(loop->backward_ns, iteration->backward_ns);
 	if (iteration->own_ns >= loop->row_ns) {
 		loop->row_ns = iteration->own_ns;
 		loop->row = iteration->first;
@@ -333,7 +330,7 @@ static void reset_loops(struct search *search, struct advice *advice)
 		/* The slot exists, so this allocates nothing. In the end it has the first loop of the call. */
 		*ops_map_slot(&search->next_loop, loop->parent, 0) = (uint32_t)i;
 		loop->span_ns = advice_cost_ns(advice, loop->start_ns, loop->end_ns);
-		loop->inside_ns = loop->operators_ns = loop->typical_ns = loop->work_ns = 0;
+		loop->inside_ns = loop->backward_ns = loop->operators_ns = loop->typical_ns = loop->work_ns = 0;
 		loop->operators = loop->all_operators = loop->in_place = 0;
 		loop->slices = loop->reads = false;
 	}
@@ -351,6 +348,7 @@ static bool weigh_rows(struct search *search, struct advice *advice)
 		loop = &advice->loops.items[index];
 		if (loop->parent == advice->events->parent[row]) {
 			loop->inside_ns = ops_sum(loop->inside_ns, advice_ns(advice, row));
+			loop->backward_ns = ops_sum(loop->backward_ns, advice->backward_ns[row]);
 			loop->span_ns = ops_sum(loop->span_ns, advice->device_ns[row]);
 		}
 		loop->span_ns = ops_difference(loop->span_ns, ops_sum(advice_recording_ns(advice, row), advice->lost_ns[row]));
