@@ -182,8 +182,8 @@ const struct advice_rule advice_rule_redundant = {
 	.condition = "A matrix product or a convolution reads a tensor of at least 64 kB of which at least 40 % of the elements are zeros by construction "
 		     "(aten::zeros into which less is written, eye, diag, one_hot, a triangle of ones, padding), or a product by a weight reads one of "
 		     "which at least 75 % are copies (repeat, expanded and concatenated tensors, interpolation), or at least half of rows that an index selects. What an operator computes from "
-		     "numbers counts as dense, and so do tensors that are all zeros. Padding of complete positions is followed through layers that treat "
-		     "all positions alike.",
+		     "numbers counts as dense, and so do tensors that are all zeros. Padding of complete positions, also by pad_sequence, is followed through embeddings, attention and "
+		     "layers that treat all positions alike.",
 	.gain = "the share of zeros or copies in the time of the products and convolutions, forward and backward; all of a product with a triangle "
 		"of ones, which is a running sum; and the time of copying more elements before a layer than would be copied after it",
 	.explanation = "The operator multiplies all elements, also those that add nothing and those that it has multiplied before.",

@@ -26,6 +26,9 @@ enum maker_kind {
 	                  * next to others, by chance or by their number */
 	KEEPS_ROWS,      /* treats each row separately: equal rows give equal rows */
 	WRITES_INDEXED,  /* writes to its first input, at indices */
+	MAKES_PADDED,    /* copies of its inputs, each padded to the size of the largest */
+	LOOKS_UP,        /* rows of its first input, by indices in the second: equal indices give equal rows */
+	ADDS,            /* adds elements, also of a smaller tensor to all positions */
 };
 
 static const struct {
@@ -64,6 +67,7 @@ static const struct {
 	{"flatten", MAKES_COPIES},
 	{"hstack", MAKES_COPIES},
 	{"pad", MAKES_COPIES},
+	{"pad_sequence", MAKES_PADDED},
 	{"repeat", MAKES_COPIES},
 	{"repeat_interleave", MAKES_COPIES},
 	{"reshape", MAKES_COPIES},
@@ -90,6 +94,7 @@ static const struct {
 	{"to", KEEPS_ZEROS},
 	{"type_as", KEEPS_ZEROS},
 
+	{"add", ADDS},
 	{"addmm", KEEPS_ROWS},
 	{"batch_norm", KEEPS_POSITIONS},
 	{"conv1d", KEEPS_POSITIONS},
@@ -98,11 +103,13 @@ static const struct {
 	{"convolution", KEEPS_POSITIONS},
 	{"dropout", KEEPS_POSITIONS},
 	{"elu", KEEPS_ROWS},
+	{"embedding", LOOKS_UP},
 	{"gelu", KEEPS_ROWS},
 	{"layer_norm", KEEPS_ROWS},
 	{"leaky_relu", KEEPS_ROWS},
 	{"linear", KEEPS_ROWS},
 	{"relu_", KEEPS_ROWS},
+	{"scaled_dot_product_attention", KEEPS_POSITIONS},
 	{"sigmoid", KEEPS_ROWS},
 	{"silu", KEEPS_ROWS},
 	{"tanh", KEEPS_ROWS},
@@ -133,7 +140,9 @@ struct read {
 	int64_t largest_bytes, others_bytes;
 	int64_t missing_bytes; /* largest number of missing bytes of a single value */
 	struct data_content main; /* content of the largest value */
-	struct data_content lacking; /* content of the value with most missing bytes */
+	struct data_content lacking; /* content of the value with most missing bytes, and bytes read of it */
+	int64_t lacking_bytes;
+	int64_t dense_bytes; /* largest number of bytes of a single value without padding */
 };
 
 int64_t data_content_read(const struct data_content *contents, const struct data_use *use)
@@ -163,7 +172,10 @@ static struct read sum_reads(const struct data_flow *flow, const struct data_con
 		if (use->bytes - content > read.missing_bytes) {
 			read.missing_bytes = use->bytes - content;
 			read.lacking = contents[use->value];
+			read.lacking_bytes = use->bytes;
 		}
+		if (!contents[use->value].positional && use->bytes > read.dense_bytes)
+			read.dense_bytes = use->bytes;
 	}
 	return read;
 }
@@ -279,6 +291,40 @@ static struct data_content content_of_copies(const struct data_flow *flow, uint3
 	return content;
 }
 
+/* Returns the content of tensors that are padded to the size of the largest, each with its own number of elements. */
+static struct data_content content_of_padded(const struct operator_call *call, int64_t bytes, uint32_t node)
+{
+	struct data_content content = {.bytes = bytes, .origin = OPS_NONE};
+	struct ops_input_cursor cursor = ops_input_items(&call->arguments[0]);
+	int64_t sum = 0, largest = 0, count = 0;
+	struct ops_input item;
+
+	if (call->arguments[0].tag != OPS_INPUT_TENSOR_LIST)
+		return content;
+	for (; ops_inputs_next(&cursor, &item); count++) {
+		int64_t elements = operator_has_negative_size(&item) ? 0 : operator_elements(&item, 0, item.n);
+
+		sum = ops_sum(sum, elements);
+		largest = elements > largest ? elements : largest;
+	}
+	if (largest > 0 && sum < ops_product(largest, count))
+		content = (struct data_content){.bytes = (int64_t)((double)bytes * ((double)sum / ((double)largest * (double)count))), .origin = node,
+		                                .kind = CONTENT_ZEROS, .positional = true};
+	return content;
+}
+
+/* Returns the content of rows that a padded tensor of indices selects, or of a sum with a smaller tensor or with another padded one: padding
+ * stays padding. */
+static struct data_content content_of_padding(const struct read *read, int64_t bytes)
+{
+	struct data_content content = read->lacking;
+
+	content.bytes = (int64_t)((double)bytes * (double)content.bytes / (double)read->lacking_bytes);
+	content.kind = CONTENT_COPIES;
+	content.constant = false;
+	return content;
+}
+
 /* Returns the content of selected elements: there are at most as many different ones as in the first input. */
 static struct data_content content_of_gathered(const struct operator_call *call, int64_t bytes, uint32_t node)
 {
@@ -325,6 +371,10 @@ static struct data_content content_of_new(const struct data_flow *flow, uint32_t
 		                                                                 (int64_t)ops_dtype_bytes(call.arguments[0].dtype))), node);
 	} else if (kind == MAKES_GATHERED && known) {
 		content = content_of_gathered(&call, bytes, node);
+	} else if (kind == MAKES_PADDED && known) {
+		content = content_of_padded(&call, bytes, node);
+	} else if (read->lacking.positional && (kind == LOOKS_UP || (kind == ADDS && read->dense_bytes < read->lacking_bytes))) {
+		content = content_of_padding(read, bytes);
 	} else if (kind == MAKES_COPIES && known) {
 		content = content_of_copies(flow, node, read, &call, bytes);
 	} else if (kind == KEEPS_ZEROS && read->main.kind == CONTENT_ZEROS && read->others_bytes < read->largest_bytes / 2) {

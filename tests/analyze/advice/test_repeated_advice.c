@@ -111,6 +111,56 @@ static void finds_modules_that_can_be_joined(void **state)
 	assert_true(gain_of("python-loop-over-rows", lookups, false) < 0);
 }
 
+/* Pads four samples to the size of the largest. */
+static void pad(struct writer *w, const int64_t sizes[4])
+{
+	struct ops_new_event event = scene_event(w->b, 0, "aten::pad_sequence", w->now_ns, w->now_ns + 1000);
+	struct ops_storage storage = {.address = INPUT, .bytes = 8000};
+	struct list list;
+
+	list_open(&list, 1);
+	put_head(&list, OPS_INPUT_TENSOR_LIST, 0, 4);
+	for (int i = 0; i < 4; i++)
+		put_tensor(&list, 4, 1, (const int64_t[]){sizes[i], 1});
+	event.inputs = ops_builder_inputs(w->b, list.bytes, list.size);
+	event.storages = ops_builder_string(w->b, (const char *)&storage, sizeof(storage));
+	ops_builder_event(w->b, &event);
+	w->now_ns += 2000;
+}
+
+/* Four sentences, of which one or all are long, that an encoder of words gets as one batch. */
+static void sentences(struct writer *w, bool cause)
+{
+	uint32_t whole = TENSOR_OF(4); /* int64 */
+
+	allocate(w, SMALL, 32000);
+	pad(w, cause ? (const int64_t[]){1000, 100, 100, 100} : (const int64_t[]){1000, 1000, 1000, 1000});
+	allocate(w, LARGE, 1600000);
+	USE(w, "aten::embedding", 1000, -1, {WEIGHT, 5000, 100, 0, false}, {SMALL, 4, 1000, 32000, whole});
+	allocate(w, GRADIENT, 1600000);
+	USE(w, "aten::add", 1000, -1, {LARGE, 4000, 100, 0, false}, {WEIGHT + 1, 1000, 100, 0, false});
+	allocate(w, LARGE, -1600000);
+	allocate(w, LARGE, 1600000);
+	USE(w, "aten::scaled_dot_product_attention", 1000, -1, {GRADIENT, 4000, 100, 0, false});
+	allocate(w, 0x40000u, 1600000);
+	USE(w, "aten::add", 1000, -1, {GRADIENT, 4000, 100, 0, false}, {LARGE, 4000, 100, 0, false});
+	allocate(w, 0x50000u, 1600000);
+	USE(w, "aten::linear", 500000, -1, {0x40000u, 4000, 100, 0, false}, {WEIGHT + 2, 100, 100, 0, false});
+	USE(w, "aten::sort", 1000, -1, {0x50000u, 4000, 100, 0, false});
+	allocate(w, SMALL, -32000);
+	allocate(w, LARGE, -1600000);
+	allocate(w, GRADIENT, -1600000);
+	allocate(w, 0x40000u, -1600000);
+	allocate(w, 0x50000u, -1600000);
+}
+
+static void follows_padding_through_encoders(void **state)
+{
+	(void)state;
+	assert_float_equal(gain_of("redundant-elements", sentences, true), 0.5 * 2700 / 4000, 0.001);
+	assert_true(gain_of("redundant-elements", sentences, false) < 0);
+}
+
 /* --- traces in Kineto's format ---------------------------------------------------------------------------------------- */
 
 static double gain_in(struct device_trace *trace, const char *rule)
@@ -223,6 +273,7 @@ int main(void)
 		cmocka_unit_test(finds_work_on_the_same_part),
 		cmocka_unit_test(follows_parts_through_local_operators),
 		cmocka_unit_test(finds_modules_that_can_be_joined),
+		cmocka_unit_test(follows_padding_through_encoders),
 		cmocka_unit_test(finds_tensors_of_equal_size_that_grow),
 		cmocka_unit_test(finds_graphs_of_gradients_that_are_not_used),
 		cmocka_unit_test(finds_functions_that_are_compiled_again),
