@@ -76,7 +76,7 @@ static inline void allocate(struct writer *w, uint64_t address, int64_t bytes)
 }
 
 /* The advice in JSON, where each step is what `write` writes; to be freed with ops_free(). */
-static inline char *advice_of(void (*write)(struct writer *w, bool cause), bool cause)
+__attribute__((noinline, unused)) static char *advice_of(void (*write)(struct writer *w, bool cause), bool cause)
 {
 	struct writer w = {.b = scene_open()};
 	struct ops_rank worker = {.name = "w"};
@@ -106,6 +106,23 @@ static inline double gain_of(const char *rule, void (*write)(struct writer *w, b
 
 	ops_free(text);
 	return ms;
+}
+
+/* The severity of a finding; "" without one. */
+static inline const char *severity_of(const char *rule, void (*write)(struct writer *w, bool cause), bool cause)
+{
+	static const char *const severities[] = {"high", "medium", "low", "info"};
+	char *text = advice_of(write, cause), quoted[128];
+	const char *at, *found = "";
+
+	snprintf(quoted, sizeof(quoted), "\"id\":\"%s\"", rule);
+	at = strstr(text, quoted);
+	at = at ? strstr(at, "\"severity\":\"") : NULL;
+	for (size_t i = 0; at && i < sizeof(severities) / sizeof(*severities); i++)
+		if (strncmp(at + strlen("\"severity\":\""), severities[i], strlen(severities[i])) == 0)
+			found = severities[i];
+	ops_free(text);
+	return found;
 }
 
 #endif

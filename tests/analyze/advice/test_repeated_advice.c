@@ -111,6 +111,34 @@ static void finds_modules_that_can_be_joined(void **state)
 	assert_true(gain_of("python-loop-over-rows", lookups, false) < 0);
 }
 
+/* Twenty iterations of small operators on the previous result, or on different tensors. */
+static void iterations(struct writer *w, bool cause)
+{
+	struct ops_new_event call = scene_event(w->b, 0, "train.py(9): solve", w->now_ns, w->now_ns + 900000);
+	uint64_t before = INPUT;
+
+	call.kind = OPS_EVENT_PYTHON_FUNCTION;
+	ops_builder_event(w->b, &call);
+	w->now_ns += 1000;
+	for (unsigned i = 0; i < 20; i++) {
+		uint64_t next = 0x1000000u + 0x1000u * i;
+
+		allocate(w, next, 400);
+		USE(w, "aten::mv", 20000, -1, {WEIGHT, 10, 10, 0, false}, {cause ? before : 0x3000000u + 0x1000u * i, 1, 10, 0, false});
+		before = next;
+	}
+	for (unsigned i = 0; i < 20; i++)
+		allocate(w, 0x1000000u + 0x1000u * i, -400);
+	w->now_ns = call.end_ns + 1000;
+}
+
+static void doubts_loops_whose_iterations_depend_on_each_other(void **state)
+{
+	(void)state;
+	assert_string_equal(severity_of("many-small-operators", iterations, false), "high");
+	assert_string_equal(severity_of("many-small-operators", iterations, true), "medium");
+}
+
 /* Pads four samples to the size of the largest. */
 static void pad(struct writer *w, const int64_t sizes[4])
 {
@@ -274,6 +302,7 @@ int main(void)
 		cmocka_unit_test(follows_parts_through_local_operators),
 		cmocka_unit_test(finds_modules_that_can_be_joined),
 		cmocka_unit_test(follows_padding_through_encoders),
+		cmocka_unit_test(doubts_loops_whose_iterations_depend_on_each_other),
 		cmocka_unit_test(finds_tensors_of_equal_size_that_grow),
 		cmocka_unit_test(finds_graphs_of_gradients_that_are_not_used),
 		cmocka_unit_test(finds_functions_that_are_compiled_again),
