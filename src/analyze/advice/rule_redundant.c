@@ -83,7 +83,7 @@ static double redundant_share(const struct redundant *all, const struct advice *
 	if (use->kind != DATA_READS || use->bytes < BYTES_MIN || content->bytes <= 0 || !content->kind)
 		return 0;
 	share = 1 - (double)data_content_read(advice->contents, use) / (double)use->bytes;
-	if (all->activates[advice->events->name[row]])
+	if (all->activates[advice->events->name[row]] && !content->diagonal)
 		return content->gathered && share >= GATHERED_MIN ? share : 0;
 	if (content->kind == CONTENT_ZEROS || (content->positional && works_by_positions(advice, row) && is_first_input(advice, row, use)))
 		return share >= ZEROS_MIN ? share : 0;
@@ -100,7 +100,8 @@ static void add_copy(struct advice_result *result, uint32_t row, double share)
 static bool is_counted(const struct redundant *all, const struct advice *advice, uint32_t row)
 {
 	return advice_kind(advice, row) == OPERATOR_PRODUCT || advice_kind(advice, row) == OPERATOR_CONVOLUTION ||
-	       all->activates[advice->events->name[row]];
+	       all->activates[advice->events->name[row]] ||
+	       (advice->flow->nodes[row].count && data_content_reads_diagonal(advice->flow, advice->contents, row, BYTES_MIN));
 }
 
 /* Adds what it takes to copy elements before a layer rather than after it, where there are fewer of them, and to join the
@@ -182,13 +183,13 @@ const struct advice_rule advice_rule_redundant = {
 	.condition = "A matrix product or a convolution reads a tensor of at least 64 kB of which at least 40 % of the elements are zeros by construction "
 		     "(aten::zeros into which less is written, eye, diag, one_hot, a triangle of ones, padding), or a product by a weight reads one of "
 		     "which at least 75 % are copies (repeat, expanded and concatenated tensors, interpolation), or at least half of rows that an index selects. What an operator computes from "
-		     "numbers counts as dense, and so do tensors that are all zeros. Padding of complete positions, also by pad_sequence, is followed through embeddings, attention and "
+		     "numbers counts as dense, and so do tensors that are all zeros. Of diagonal matrices (diag_embed) and of their factors, all operators count. Padding of complete positions, also by pad_sequence, is followed through embeddings, attention and "
 		     "layers that treat all positions alike.",
 	.gain = "the share of zeros or copies in the time of the products and convolutions, forward and backward; all of a product with a triangle "
 		"of ones, which is a running sum; and the time of copying more elements before a layer than would be copied after it",
 	.explanation = "The operator multiplies all elements, also those that add nothing and those that it has multiplied before.",
 	.advice = "Pad to the longest sample of the batch and group samples by length, keep sparse matrices sparse (torch.sparse, index_add_), "
-		  "use torch.cumsum in place of a triangle of ones and a product of elements in place of a diagonal matrix, and apply a layer "
+		  "use torch.cumsum in place of a triangle of ones and a product of elements in place of a diagonal matrix (Independent(Normal(mean, scale), 1) in place of MultivariateNormal), and apply a layer "
 		  "before its input is repeated or enlarged. To check: smaller shapes at the line.",
 	.code = "scores = F.interpolate(classify(x), size=size)  # in place of classify(F.interpolate(x, size=size))",
 	.link = "https://docs.pytorch.org/docs/stable/sparse.html",

@@ -18,6 +18,7 @@ enum maker_kind {
 	MAKES_IDENTITY,
 	MAKES_TRIANGLE,  /* a half of its input; the other half becomes zeros */
 	MAKES_DIAGONAL,
+	KEEPS_DIAGONAL,  /* factors a matrix: the factors of a diagonal one are diagonal */
 	MAKES_ONE_HOT,
 	MAKES_COPIES,    /* copies of its inputs' elements, and zeros */
 	KEEPS_ZEROS,     /* changes each element separately, and keeps zeros */
@@ -56,6 +57,11 @@ static const struct {
 	{"diag", MAKES_DIAGONAL},
 	{"diagflat", MAKES_DIAGONAL},
 	{"diag_embed", MAKES_DIAGONAL},
+
+	{"cholesky", KEEPS_DIAGONAL},
+	{"inverse", KEEPS_DIAGONAL},
+	{"linalg_cholesky", KEEPS_DIAGONAL},
+	{"linalg_inv", KEEPS_DIAGONAL},
 
 	{"one_hot", MAKES_ONE_HOT},
 
@@ -148,6 +154,17 @@ struct read {
 int64_t data_content_read(const struct data_content *contents, const struct data_use *use)
 {
 	return contents[use->value].bytes < use->bytes ? contents[use->value].bytes : use->bytes;
+}
+
+bool data_content_reads_diagonal(const struct data_flow *flow, const struct data_content *contents, uint32_t node, int64_t bytes_min)
+{
+	for (uint32_t i = 0; i < flow->nodes[node].count; i++) {
+		const struct data_use *use = &flow->uses.items[flow->nodes[node].first + i];
+
+		if (use->kind == DATA_READS && use->bytes >= bytes_min && contents[use->value].diagonal)
+			return true;
+	}
+	return false;
 }
 
 static struct read sum_reads(const struct data_flow *flow, const struct data_content *contents, uint32_t node)
@@ -359,11 +376,15 @@ static struct data_content content_of_new(const struct data_flow *flow, uint32_t
 		content.constant = true;
 	} else if (kind == MAKES_IDENTITY && known && identity_size(&call)) {
 		content = content_of_zeros(diagonal_bytes(bytes, identity_size(&call)), node);
+		content.diagonal = true;
 	} else if (kind == MAKES_TRIANGLE && read->main.constant && bytes == read->largest_bytes) {
 		content = content_of_zeros(bytes / 2, node);
 		content.triangle = true;
 	} else if (kind == MAKES_DIAGONAL && read->bytes > 0 && read->bytes < bytes) {
 		content = content_of_zeros(read->bytes, node);
+		content.diagonal = true;
+	} else if (kind == KEEPS_DIAGONAL && read->main.diagonal && bytes == read->largest_bytes) {
+		content = read->main;
 	} else if (kind == MAKES_ONE_HOT && read->bytes > 0 && read->bytes < bytes) {
 		content = content_of_zeros(read->bytes, node); /* input and output are 64-bit integers */
 	} else if (kind == WRITES_INDEXED && read->main.kind == CONTENT_ZEROS && indexed_elements(flow, node) >= 0 && known) {
@@ -422,7 +443,7 @@ static struct data_content content_of_next(const struct data_flow *flow, uint32_
 	}
 	if (kind == KEEPS_ROWS && before->gathered)
 		return content;
-	content.gathered = false;
+	content.gathered = content.diagonal = false;
 	if (is_copied_into && use->bytes < bytes) {
 		content.bytes = ops_sum(content.bytes, use->bytes);
 		content.positional = (before->constant || before->positional) && copies_to_positions(flow, node);

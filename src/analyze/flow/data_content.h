@@ -24,6 +24,7 @@ struct data_content {
 	                  * the same at each of them */
 	bool gathered;   /* the copies are rows selected by indices: layers that treat each row separately compute the same for
 	                  * equal rows */
+	bool diagonal;   /* a diagonal matrix, or several of them */
 	bool triangle;   /* one half has equal elements, so that a product with it is a running sum */
 };
 
@@ -32,5 +33,7 @@ struct data_content *data_content_of(const struct data_flow *flow);
 /* Returns an upper bound of the content in what a node reads of a value, since all of the content may be in that
  * part. */
 int64_t data_content_read(const struct data_content *contents, const struct data_use *use);
+/* Returns whether a node reads a value of at least `bytes_min` that is diagonal matrices. */
+bool data_content_reads_diagonal(const struct data_flow *flow, const struct data_content *contents, uint32_t node, int64_t bytes_min);
 
 #endif

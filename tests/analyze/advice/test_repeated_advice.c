@@ -111,6 +111,28 @@ static void finds_modules_that_can_be_joined(void **state)
 	assert_true(gain_of("python-loop-over-rows", lookups, false) < 0);
 }
 
+/* A diagonal or another matrix, which is factored and solved with. */
+static void covariance(struct writer *w, bool cause)
+{
+	allocate(w, LARGE, 4000000);
+	USE(w, cause ? "aten::diag_embed" : "aten::sort", 1000, -1, {INPUT, 1, 1000, 0, false});
+	allocate(w, SMALL, 4000000);
+	USE(w, "aten::linalg_cholesky", 300000, -1, {LARGE, 1000, 1000, 0, false});
+	allocate(w, GRADIENT, 4000);
+	USE(w, "aten::linalg_solve_triangular", 200000, -1, {SMALL, 1000, 1000, 0, false}, {WEIGHT, 1000, 1, 0, false});
+	allocate(w, LARGE, -4000000);
+	allocate(w, SMALL, -4000000);
+	USE(w, "aten::sort", 1000, -1, {GRADIENT, 1000, 1, 0, false});
+	allocate(w, GRADIENT, -4000);
+}
+
+static void finds_factors_of_diagonal_matrices(void **state)
+{
+	(void)state;
+	assert_float_equal(gain_of("redundant-elements", covariance, true), 0.5 * 0.999, 0.001);
+	assert_true(gain_of("redundant-elements", covariance, false) < 0);
+}
+
 /* Twenty iterations of small operators on the previous result, or on different tensors. */
 static void iterations(struct writer *w, bool cause)
 {
@@ -302,6 +324,7 @@ int main(void)
 		cmocka_unit_test(follows_parts_through_local_operators),
 		cmocka_unit_test(finds_modules_that_can_be_joined),
 		cmocka_unit_test(follows_padding_through_encoders),
+		cmocka_unit_test(finds_factors_of_diagonal_matrices),
 		cmocka_unit_test(doubts_loops_whose_iterations_depend_on_each_other),
 		cmocka_unit_test(finds_tensors_of_equal_size_that_grow),
 		cmocka_unit_test(finds_graphs_of_gradients_that_are_not_used),
