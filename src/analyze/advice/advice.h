@@ -694,6 +694,8 @@ bool advice_report_add(struct advice_report *report, struct advice_finding *find
 
 /* Describes the place of a row. The texts belong to the trace or to the ranks. */
 struct advice_where advice_describe(const struct advice *advice, uint32_t site, uint32_t row);
+/* Formats the line of a row: "forward (train.py:45)"; "" if it is unknown. */
+void advice_format_line(const struct advice *advice, uint32_t row, char *text, size_t size);
 struct advice_where advice_place(const struct advice_ranks *ranks, uint32_t place);
 
 /* The complete time, plus rounding errors. */

@@ -202,6 +202,17 @@ struct advice_where advice_describe(const struct advice *advice, uint32_t site, 
 	return where;
 }
 
+void advice_format_line(const struct advice *advice, uint32_t row, char *text, size_t size)
+{
+	struct advice_where where;
+
+	*text = '\0';
+	if (row == OPS_NONE || advice->site[row] == OPS_NONE)
+		return;
+	where = advice_describe(advice, advice->site[row], row);
+	snprintf(text, size, "%.*s (%.*s:%u)", (int)where.function.size, where.function.bytes, (int)where.file.size, where.file.bytes, where.line);
+}
+
 static bool keep_where(struct advice_report *report, struct advice_where *where)
 {
 	return advice_report_keep(report, where->file.bytes, where->file.size, &where->file) &&

@@ -452,17 +452,15 @@ static struct ops_input largest_tensor(const struct advice *advice, uint32_t row
 	return largest;
 }
 
-/* Formats the place of a node: ", made at forward (train.py:45),"; "" if it is unknown. */
+/* Formats the line of a node with what happens there: ", made at forward (train.py:45),"; "" if it is unknown. */
 static void avoidable_place(const struct advice *advice, uint32_t node, const char *verb, char *text, size_t size)
 {
-	struct advice_where where;
+	char line[256];
 
+	advice_format_line(advice, node, line, sizeof(line));
 	*text = '\0';
-	if (node == OPS_NONE || advice->site[node] == OPS_NONE)
-		return;
-	where = advice_describe(advice, advice->site[node], node);
-	snprintf(text, size, ", %s at %.*s (%.*s:%u),", verb, (int)where.function.size, where.function.bytes, (int)where.file.size, where.file.bytes,
-	         where.line);
+	if (*line)
+		snprintf(text, size, ", %s at %s,", verb, line);
 }
 
 static struct advice_number megabytes(const struct advice *advice, const struct unusual_call *call)

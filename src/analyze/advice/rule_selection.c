@@ -3,8 +3,6 @@
  * Operators in a row of whose results a later operator selects a small part, such as a crop after filters, or the last token after
  * several layers. The part of each result that is needed follows from the data flow (advice_need.c).
  */
-#include <stdio.h>
-
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
 #include "base/text.h"
@@ -55,18 +53,6 @@ static void add_late_selection(struct late_selection *all, struct advice_result 
 	}
 }
 
-/* Formats the place of a row: " at crop (train.py:45)". */
-static void format_place(const struct advice *advice, uint32_t row, char *text, size_t size)
-{
-	struct advice_where where;
-
-	*text = '\0';
-	if (row == OPS_NONE || advice->site[row] == OPS_NONE)
-		return;
-	where = advice_describe(advice, advice->site[row], row);
-	snprintf(text, size, " at %.*s (%.*s:%u)", (int)where.function.size, where.function.bytes, (int)where.file.size, where.file.bytes, where.line);
-}
-
 static bool report_late_selection(const struct late_selection *all, struct advice_result *result, double gain_ns)
 {
 	const struct advice *advice = result->advice;
@@ -74,11 +60,11 @@ static bool report_late_selection(const struct late_selection *all, struct advic
 
 	if (all->longest == OPS_NONE || (double)all->before_ns < CHAIN_SHARE_MIN * gain_ns)
 		return true;
-	format_place(advice, all->needs[all->longest].selection, place, sizeof(place));
+	advice_format_line(advice, all->needs[all->longest].selection, place, sizeof(place));
 	return advice_report_gain(result, gain_ns,
-	                          "Operators in each step make results of %s MB, of which the selection%s leaves %s %%. The most costly is %s with a result of "
+	                          "Operators in each step make results of %s MB, of which the selection%s%s leaves %s %%. The most costly is %s with a result of "
 	                          "%s MB. What is thrown away takes %s.",
-	                          advice_number(advice_per_step(advice, (uint64_t)all->made) / 1e6).text, place,
+	                          advice_number(advice_per_step(advice, (uint64_t)all->made) / 1e6).text, *place ? " at " : "", place,
 	                          advice_number(100 * all->needed / (double)all->made).text, advice_name(advice, all->longest).bytes,
 	                          advice_number((double)data_flow_made_bytes(advice->flow, all->longest) / 1e6).text, advice_spent(advice, gain_ns).text);
 }
