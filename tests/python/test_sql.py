@@ -5,9 +5,12 @@ import csv
 import gc
 import json
 import os
+import pathlib
 import pty
+import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -392,6 +395,25 @@ def test_the_schema_needs_no_other_package(tmp_path, package):
     status, printed, errors = command(env=without, input=".schema steps\nselect 1;\n.tables\n")
     assert status == 1 and "backward_ns" in printed and "kernels " in printed
     assert errors == f"opstrobe sql: SQL needs {package}: pip install 'opstrobe[sql]'\n"
+
+
+def test_an_interrupted_query_has_no_traceback(recorded):
+    query = "select sum(a.dur_ns * b.dur_ns % 7 + c.dur_ns % 3) from events a, events b, events c, events d"
+    words = ["opstrobe", "sql", query, recorded]
+    with subprocess.Popen(
+        words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True, preexec_fn=listen
+    ) as process:
+        while "duckdb" not in pathlib.Path(f"/proc/{process.pid}/maps").read_text():
+            time.sleep(0.05)
+        time.sleep(3)
+        process.send_signal(signal.SIGINT)
+        printed, errors = process.communicate(timeout=120)
+    assert (process.returncode, printed, errors) == (130, "", "")
+
+
+def listen():
+    """Background jobs ignore Ctrl-C."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def test_closed_pipe_is_not_an_error(recorded):

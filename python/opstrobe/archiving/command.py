@@ -232,6 +232,8 @@ def main() -> None:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         status = 1
+    except KeyboardInterrupt:
+        status = 130  # as shells have it for Ctrl-C
     except (OSError, ValueError) as error:
         _say(reason_of(error))
         status = 1

@@ -8,7 +8,7 @@ import re
 from opstrobe.archiving.add import TRACES_SCHEMA, WHOSE
 from opstrobe.archiving.location import TRACES, Location, Part
 from opstrobe.archiving.packages import pyarrow
-from opstrobe.query.database import connect, duckdb, with_plain_sums
+from opstrobe.query.database import connect, duckdb, fetch
 from opstrobe.query.schema import TRACE_COLUMNS, tables
 from opstrobe.query.tables import plain_type, schema_of
 
@@ -117,8 +117,7 @@ class ArchiveDatabase:
             self.refresh()
             try:
                 self._define(query)
-                relation = self._connection.sql(query)
-                return None if relation is None else with_plain_sums(relation).to_arrow_table()
+                return fetch(self._connection, query)
             except duckdb.IOException:
                 if tried == _TRIES or self._location.parts() == self._seen:
                     raise

@@ -25,6 +25,7 @@ the queries: its SQL and its functions can be used.
 A TRACE is a file, a directory of traces, a quoted pattern, or - for standard input. An ARCHIVE is a directory or URL that
 'opstrobe archive add' has written to."""
 
+_INTERRUPTED = 130  # exit status, as shells have it for Ctrl-C
 _FORMATS = ("text", "csv", "json", "markdown", "parquet")
 
 
@@ -77,6 +78,13 @@ def _run_without_queries(missing: ImportError, options: argparse.Namespace) -> i
 
 
 def main() -> None:
+    try:
+        _run_command()
+    except KeyboardInterrupt:
+        raise SystemExit(_INTERRUPTED) from None
+
+
+def _run_command() -> None:
     parser = _parser()
     options = parser.parse_args()
     if options.schema:

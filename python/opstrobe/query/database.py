@@ -101,8 +101,7 @@ class Database:
             self._wanted = self._columns_of(statement.query)
             self._failure = None
             try:
-                relation = self._connection.sql(statement.query)
-                rows = None if relation is None else with_plain_sums(relation).to_arrow_table()
+                rows = fetch(self._connection, statement.query)
             except duckdb.Error:
                 if self._failure is not None:
                     raise self._failure from None
@@ -114,6 +113,8 @@ class Database:
         """The columns that a statement reads from any table, according to DuckDB's plan for it; None: all."""
         try:
             (plan,) = self._connection.execute(f"explain (format json) {statement}").fetchall()
+        except duckdb.InterruptException:
+            raise KeyboardInterrupt from None
         except (duckdb.Error, ValueError):
             return None
         columns: set[str] = set()
@@ -185,6 +186,17 @@ def last_rows(answers: Iterable[pyarrow.Table]) -> pyarrow.Table:
     if not found:
         raise ValueError("the query is empty")
     return found.pop()
+
+
+def fetch(connection: duckdb.DuckDBPyConnection, statement: str) -> pyarrow.Table | None:
+    """Runs a statement. Returns its rows; None if it has none. Raises KeyboardInterrupt for Ctrl-C, for which DuckDB has other errors."""
+    try:
+        relation = connection.sql(statement)
+        return None if relation is None else with_plain_sums(relation).to_arrow_table()
+    except (RuntimeError, duckdb.InterruptException) as error:
+        if "interrupted" in str(error).lower():
+            raise KeyboardInterrupt from None
+        raise
 
 
 def with_plain_sums(relation: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
