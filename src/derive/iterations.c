@@ -13,6 +13,7 @@
 #include "base/map.h"
 #include "base/text.h"
 #include "derive/calls.h"
+#include "derive/captures.h"
 #include "trace/kinds.h"
 
 /* --- names ---------------------------------------------------------------------------------------------------------- */
@@ -243,6 +244,8 @@ struct iteration_finder {
 	uint32_t *process_of;   /* by track */
 	struct serving *processes;
 	size_t process_count;
+	const struct ops_captures *captures;
+	size_t capture; /* cursor into their times */
 };
 
 static bool is_on_host(uint8_t kind)
@@ -321,6 +324,9 @@ static bool begin_iteration(struct iteration_finder *finder, struct serving *pro
 
 	if (inside || name.rank != process->rank || events->start_ns[row] < process->warm_up_end_ns)
 		return true;
+	/* What is captured does not run. */
+	if (ops_intervals_within(&finder->captures->times, events->start_ns[row], events->start_ns[row] + 1, &finder->capture))
+		return true;
 	if (!close_iteration(finder, process))
 		return false;
 	process->open = (struct ops_iteration){.start_ns = events->start_ns[row], .end_ns = events->end_ns[row],
@@ -393,8 +399,10 @@ static bool visit(struct iteration_finder *finder, struct serving *process, uint
 static bool find_served_iterations(struct iteration_finder *finder)
 {
 	const struct ops_events *events = finder->events;
-	bool done = true;
+	bool done;
 
+	finder->captures = ops_captures_of(finder->trace);
+	done = finder->captures != NULL;
 	for (uint32_t row = 0; done && row < events->count; row++) {
 		struct serving *process = &finder->processes[finder->process_of[events->track[row]]];
 

@@ -157,6 +157,23 @@ static void vllm_functions_without_warm_up(void **state)
 	ops_trace_unref(made.trace);
 }
 
+/* A capture that is not in a function of the server: only what replays its graph runs. */
+static void captured_passes_are_none(void **state)
+{
+	static const struct row rows[] = {
+		{"cudaStreamBeginCapture", 0, 1, NULL, 0}, {"gpu_model_runner: forward", 2, 10, NULL, 0},
+		{"cudaStreamEndCapture", 11, 12, NULL, 0}, {"gpu_model_runner: forward", 20, 30, NULL, 0},
+		{"cudaStreamBeginCapture", 40, 41, NULL, 0}, {"gpu_model_runner: forward", 42, 50, NULL, 0},
+	};
+	struct made made = MAKE(rows);
+
+	(void)state;
+	assert_int_equal(made.steps->list.count, 2);
+	assert_iteration(&made, 0, 20, 30, OPS_ITERATION_UNKNOWN);
+	assert_iteration(&made, 1, 42, 50, OPS_ITERATION_UNKNOWN); /* the end of its capture is unknown */
+	ops_trace_unref(made.trace);
+}
+
 static void scopes_of_vllm_are_iterations(void **state)
 {
 	static const struct row rows[] = {
@@ -270,6 +287,7 @@ int main(void)
 		cmocka_unit_test(names_say_the_kind),
 		cmocka_unit_test(vllm_annotations_are_iterations),
 		cmocka_unit_test(vllm_functions_without_warm_up),
+		cmocka_unit_test(captured_passes_are_none),
 		cmocka_unit_test(scopes_of_vllm_are_iterations),
 		cmocka_unit_test(shapes_of_attention_show_decodes),
 		cmocka_unit_test(sglang_functions_show_the_kind),
