@@ -136,11 +136,20 @@ def test_memo_of_a_pickle_has_numbers_of_any_size(opstrobe, tmp_path):
         for numbers in (put, [b"h\x00", b"h\x01", b"h\x02"])
     ]  # fmt: skip
     data = b"\x80\x04}(" + text(b"segments") + b"]" + text(b"device_traces") + b"](](" + b"".join(actions) + b"eeu."
-    assert pickle.loads(data)["device_traces"][0][0] == {"action": "alloc", "addr": address, "time_us": time, "size": small}
+    assert pickle.loads(data)["device_traces"][0][0] == {
+        "action": "alloc",
+        "addr": address,
+        "time_us": time,
+        "size": small,
+    }
     (tmp_path / "memo.pickle").write_bytes(data)
     process = opstrobe("convert", "memo.pickle", "out.json", cwd=tmp_path)
     assert process.returncode == 0, process.stderr
-    written = [row["args"] for row in json.loads((tmp_path / "out.json").read_text())["traceEvents"] if row["name"] == "[memory]"]
+    written = [
+        row["args"]
+        for row in json.loads((tmp_path / "out.json").read_text())["traceEvents"]
+        if row["name"] == "[memory]"
+    ]
     assert [(row["Addr"], row["Bytes"]) for row in written] == [(address, small)] * 2
 
 

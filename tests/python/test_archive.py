@@ -364,6 +364,14 @@ def test_trend_finds_the_commit_and_the_operator(tmp_path):
     assert status == 0 and "no change that exceeds the noise" in printed
 
 
+def test_trend_without_commits_says_what_shows_them(tmp_path):
+    opstrobe.archive.add(tmp_path / "archive", made(tmp_path))
+    _, printed, _ = command("trend", tmp_path / "archive")
+    assert printed == "no trace has step_ms and a commit; '--by date' also shows traces without one\n"
+    _, printed, _ = command("trend", tmp_path / "archive", "--by", "date")
+    assert "2026-09-21" in printed
+
+
 def test_noise_is_not_a_change():
     draw = random.Random(1)
     alarms = sum(bool(trend.jumps([draw.gauss(100, 2) for _ in range(30)])) for _ in range(200))

@@ -173,7 +173,8 @@ def _trend(options: argparse.Namespace) -> int:
 
 def _print_points(options: argparse.Namespace, points: Sequence[Point], jumps: Sequence[Jump]) -> None:
     if not points:
-        print(f"no trace has {options.metric} and a {options.by}")
+        hint = "; '--by date' also shows traces without one" if options.by == "commit" else ""
+        print(f"no trace has {options.metric} and a {options.by}{hint}")
         return
     starts = {jump.at: jump for jump in jumps}
     width = max(len(options.by), *(len(point.key) for point in points))
