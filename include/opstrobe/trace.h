@@ -378,9 +378,9 @@ enum ops_code ops_trace_check(const struct ops_trace *trace, struct ops_error *e
 
 /* A source of the traces of a run. */
 struct ops_trace_source {
-	/* Returns trace `i`, with a reference that the caller of `take` releases. Called for one trace after another, and again
+	/* Returns trace `i`, with a reference that the caller of `get` releases. Called for one trace after another, and again
 	 * if a trace is needed again. If it fails, the query fails with its error. */
-	enum ops_code (*take)(void *context, size_t i, struct ops_trace **ret_trace, struct ops_error *error);
+	enum ops_code (*get)(void *context, size_t i, struct ops_trace **ret_trace, struct ops_error *error);
 	void *context;
 };
 

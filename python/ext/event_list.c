@@ -362,7 +362,7 @@ static PyMethodDef list_methods[] = {
 	ANY_LIST_METHOD(table, "table(sort_by=None, row_limit=100, max_src_column_width=75, max_name_column_width=55, "
 	                   "max_shapes_column_width=80, header=None, top_level_events_only=False, time_unit=None)\n--\n\n"
 	                   "The events as a table."),
-	ANY_LIST_METHOD(export_chrome_trace, "export_chrome_trace(path)\n--\n\nWrites the whole trace the events come from."),
+	ANY_LIST_METHOD(export_chrome_trace, "export_chrome_trace(path)\n--\n\nWrites the complete trace that the events belong to."),
 	ANY_LIST_METHOD(export_stacks, "export_stacks(path, metric)\n--\n\nWrites stacks and their own time for a flame graph: "
 	                           "collapsed, or for speedscope, as a picture or for pprof when the path ends in .speedscope.json, .svg or .pb.gz."),
 	ANY_LIST_METHOD(supported_export_stacks_metrics, "supported_export_stacks_metrics()\n--\n\nMetrics of export_stacks."),

@@ -37,7 +37,7 @@ static bool find_objects_is_wanted(struct search *search, PyTypeObject *type)
 }
 
 /* Returns 1 to continue, 0 if out of memory. */
-static int find_objects_look(PyObject *object, void *context)
+static int find_objects_visit(PyObject *object, void *context)
 {
 	struct search *search = context;
 
@@ -47,7 +47,7 @@ static int find_objects_look(PyObject *object, void *context)
 }
 
 /* Returns false with an exception set. */
-static bool find_objects_look_at_all(struct search *search)
+static bool find_objects_visit_all(struct search *search)
 {
 #if PY_VERSION_HEX >= 0x030c0000
 	PyUnstable_GC_VisitObjects(look, search);
@@ -58,7 +58,7 @@ static bool find_objects_look_at_all(struct search *search)
 	if (!all)
 		Py_CLEAR(search->found);
 	for (Py_ssize_t i = 0; search->found && i < PyList_GET_SIZE(all); i++)
-		find_objects_look(PyList_GET_ITEM(all, i), search);
+		find_objects_visit(PyList_GET_ITEM(all, i), search);
 	Py_XDECREF(all);
 	Py_XDECREF(gc);
 #endif
@@ -74,7 +74,7 @@ static PyObject *find_objects(PyObject *module, PyObject *types)
 		if (!PyType_Check(PyTuple_GET_ITEM(types, i)))
 			return PyErr_SetString(PyExc_TypeError, "find_objects() takes types"), NULL;
 	search.found = PyList_New(0);
-	return search.found && find_objects_look_at_all(&search) ? search.found : NULL;
+	return search.found && find_objects_visit_all(&search) ? search.found : NULL;
 }
 
 static PyObject *called_modules(PyObject *module, PyObject *ignored)

@@ -210,7 +210,7 @@ static PyGetSetDef avg_getsets[] = {
 	{"key", get_key, NULL, "Name that the events have in common; None while there are none.", NULL},
 	{"node_id", get_node_id, NULL, "-1", NULL},
 	{"is_remote", get_is_remote, NULL, "False", NULL},
-	{"use_device", function_event_avg_get_use_device, NULL, "Device word of the profile, or None.", NULL},
+	{"use_device", function_event_avg_get_use_device, NULL, "The profile's `use_device`, such as 'cuda', or None.", NULL},
 	{"input_shapes", get_input_shapes, NULL, "Sizes of the arguments when grouped by them, else \"\".", NULL},
 	{"overload_name", function_event_avg_get_overload_name, NULL, "Overload of the operator when grouped by it, else \"\".",
 	 NULL},
@@ -244,7 +244,7 @@ void ops_ext_average_add(struct ops_average *total, const struct ops_average *ro
 }
 
 /* The first event added to an empty average sets its key and description. */
-static void function_event_avg_take_over(struct function_event_avg_object *self, struct trace_object *trace,
+static void function_event_avg_set_key(struct function_event_avg_object *self, struct trace_object *trace,
                                          const struct ops_average *row, PyObject *use_device, bool by_input_shape,
                                          bool by_overload_name, bool with_flops)
 {
@@ -277,7 +277,7 @@ static int function_event_avg_add_event(struct function_event_avg_object *self, 
 	if (ops_ext_function_event_row(event, &row) < 0)
 		return -1;
 	if (self->empty) {
-		function_event_avg_take_over(self, event->trace, &row, event->use_device, true, true, event->with_flops);
+		function_event_avg_set_key(self, event->trace, &row, event->use_device, true, true, event->with_flops);
 		return 0;
 	}
 	if (check_keys((PyObject *)self, (PyObject *)event) < 0)
@@ -317,7 +317,7 @@ static int add_hand_made(struct function_event_avg_object *self, PyObject *other
 		failed = ops_ext_function_event_row(like, &row);
 		memset(&row, 0, offsetof(struct ops_average, name)); /* everything that is summed */
 		if (!failed)
-			function_event_avg_take_over(self, like->trace, &row, like->use_device, true, true, like->with_flops);
+			function_event_avg_set_key(self, like->trace, &row, like->use_device, true, true, like->with_flops);
 	} else if (!failed) {
 		failed = check_keys((PyObject *)self, other);
 	}
@@ -345,7 +345,7 @@ static int add_average(struct function_event_avg_object *self, struct function_e
 	if (other->empty && self->empty)
 		return 0;
 	if (self->empty) {
-		function_event_avg_take_over(self, other->trace, &other->row, other->use_device, other->by_input_shape,
+		function_event_avg_set_key(self, other->trace, &other->row, other->use_device, other->by_input_shape,
 		                             other->by_overload_name, other->with_flops);
 		return 0;
 	}
@@ -398,7 +398,7 @@ static PyObject *avg_copy(PyObject *object, PyObject *unused)
 	(void)unused;
 	if (!copy)
 		return NULL;
-	function_event_avg_take_over(copy, self->trace, &self->row, self->use_device, self->by_input_shape,
+	function_event_avg_set_key(copy, self->trace, &self->row, self->use_device, self->by_input_shape,
 	                             self->by_overload_name, self->with_flops);
 	copy->empty = self->empty;
 	if (self->dict && !(copy->dict = PyDict_Copy(self->dict)))

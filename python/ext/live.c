@@ -69,7 +69,7 @@ static void live_show(struct display *to)
 /* --- terminal -------------------------------------------------------------------------------------------------------- */
 
 /* Returns the reserved lines to the program. */
-static void give_lines_back(struct display *to)
+static void return_lines(struct display *to)
 {
 	if (!to->lines)
 		return;
@@ -86,13 +86,13 @@ static bool set_lines_apart(struct display *to)
 	struct winsize size;
 
 	if (ioctl(to->fd, TIOCGWINSZ, &size) || size.ws_row < LIVE_LINES + SPARE_LINES || !size.ws_col) {
-		give_lines_back(to);
+		return_lines(to);
 		return false;
 	}
 	to->look.columns = size.ws_col;
 	if (to->lines == size.ws_row)
 		return true;
-	give_lines_back(to);
+	return_lines(to);
 	to->lines = size.ws_row;
 	for (unsigned i = 0; i < LIVE_LINES; i++)
 		draw(to, "\n");
@@ -164,7 +164,7 @@ static void *run(void *context)
 		live_show(to);
 	}
 	live_read_state(to, &state);
-	give_lines_back(to);
+	return_lines(to);
 	if (to->is_json)
 		draw_json(to, &state);
 	else

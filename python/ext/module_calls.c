@@ -253,7 +253,7 @@ PyObject *ops_ext_modules_end(struct ops_recording *recording)
 	PyErr_Fetch(&type, &error, &traceback);
 	if (recording && calls.recording) {
 		module_registry_refresh(&calls.registry);
-		if (module_table_give(&calls.registry, recording, &refs) < 0)
+		if (module_table_add_to(&calls.registry, recording, &refs) < 0)
 			PyErr_Clear();
 	}
 	if (refs)

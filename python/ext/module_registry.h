@@ -101,6 +101,6 @@ void module_table_note(struct module_registry *registry, uint32_t index);
 
 /* Adds all modules of the registry to the recording. Returns 0, or -1 with an exception set. `*ret_refs` is a tuple of weak
  * references to them in the same order, NULL if out of memory. */
-int module_table_give(const struct module_registry *registry, struct ops_recording *recording, PyObject **ret_refs);
+int module_table_add_to(const struct module_registry *registry, struct ops_recording *recording, PyObject **ret_refs);
 
 #endif

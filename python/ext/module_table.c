@@ -372,7 +372,7 @@ void module_table_note(struct module_registry *registry, uint32_t index)
 	PyErr_Restore(type, error, traceback);
 }
 
-int module_table_give(const struct module_registry *registry, struct ops_recording *recording, PyObject **ret_refs)
+int module_table_add_to(const struct module_registry *registry, struct ops_recording *recording, PyObject **ret_refs)
 {
 	struct table table;
 	int failed = module_table_fill(&table, registry);

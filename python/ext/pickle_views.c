@@ -84,7 +84,7 @@ static bool row_valid(const struct trace_object *trace, const struct ops_average
 	       (row->first == OPS_NONE || (trace && ref_valid(trace, row->first)));
 }
 
-static int pickle_views_take_trace(struct ops_ext_state *state, PyObject *object, struct trace_object **ret_trace)
+static int pickle_views_get_trace(struct ops_ext_state *state, PyObject *object, struct trace_object **ret_trace)
 {
 	if (object != Py_None && Py_TYPE(object) != state->trace) {
 		PyErr_SetString(PyExc_TypeError, "not a trace");
@@ -122,7 +122,7 @@ PyObject *ops_ext_function_event_rebuild(PyObject *type, PyObject *args)
 	int with_flops;
 
 	if (!state || !PyArg_ParseTuple(args, "OIOp:_rebuild", &object, &ref, &use_device, &with_flops) ||
-	    pickle_views_take_trace(state, object, &trace) < 0)
+	    pickle_views_get_trace(state, object, &trace) < 0)
 		return NULL;
 	if (!trace || !ref_valid(trace, ref))
 		return PyErr_Format(PyExc_ValueError, "no event %u in this trace", ref);
@@ -170,7 +170,7 @@ PyObject *ops_ext_function_event_avg_rebuild(PyObject *type, PyObject *args)
 	if (!state ||
 	    !PyArg_ParseTuple(args, "Oy#Oppp:_rebuild", &object, &bytes, &size, &use_device, &by_input_shape, &by_overload_name,
 	                      &with_flops) ||
-	    pickle_views_take_trace(state, object, &trace) < 0)
+	    pickle_views_get_trace(state, object, &trace) < 0)
 		return NULL;
 	if (size == sizeof(row))
 		memcpy(&row, bytes, sizeof(row));
@@ -291,7 +291,7 @@ PyObject *ops_ext_event_list_rebuild(PyObject *type, PyObject *args)
 	options.with_flops = (char)with_flops;
 	if (kind == PICKLED_ITEMS)
 		return ops_ext_event_list_of(state, what, &options);
-	if (pickle_views_take_trace(state, what, &trace) < 0)
+	if (pickle_views_get_trace(state, what, &trace) < 0)
 		return NULL;
 	if (kind == PICKLED_EVENTS)
 		return rebuild_events(state, trace, &options, bytes, (size_t)size);

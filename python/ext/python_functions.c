@@ -335,7 +335,7 @@ static PyObject *shortened(const struct ops_python_filter *filter, PyObject *pat
 }
 
 /* Adds the function to a recording or, if that is NULL, to the file of the session. */
-static bool give_function(struct ops_recording *recording, uint32_t number, const struct ops_recorded_function *described)
+static bool add_recorded_function(struct ops_recording *recording, uint32_t number, const struct ops_recorded_function *described)
 {
 	if (recording)
 		return ops_recording_add_function(recording, described);
@@ -343,7 +343,7 @@ static bool give_function(struct ops_recording *recording, uint32_t number, cons
 	return true;
 }
 
-static bool give_code(const struct ops_python_functions *functions, const struct ops_python_function *function,
+static bool add_code_function(const struct ops_python_functions *functions, const struct ops_python_function *function,
                       struct ops_recording *recording)
 {
 	PyCodeObject *code = (PyCodeObject *)function->owner;
@@ -352,7 +352,7 @@ static bool give_code(const struct ops_python_functions *functions, const struct
 	PyObject *row_bytes = row ? ops_ext_text_bytes(row) : NULL;
 	PyObject *name_bytes = row_bytes ? ops_ext_text_bytes(function->name) : NULL;
 	PyObject *file_bytes = name_bytes ? ops_ext_text_bytes(code->co_filename) : NULL;
-	bool given = file_bytes && give_function(recording, function->number, &(struct ops_recorded_function){
+	bool given = file_bytes && add_recorded_function(recording, function->number, &(struct ops_recorded_function){
 		.row_name = PyBytes_AS_STRING(row_bytes),
 		.row_name_bytes = (size_t)PyBytes_GET_SIZE(row_bytes),
 		.name = PyBytes_AS_STRING(name_bytes),
@@ -371,7 +371,7 @@ static bool give_code(const struct ops_python_functions *functions, const struct
 }
 
 /* A function that is neither Python nor C ("Python GC") is a row without a function. */
-static bool give_other(const struct ops_python_function *function, struct ops_recording *recording)
+static bool add_other_function(const struct ops_python_function *function, struct ops_recording *recording)
 {
 	PyObject *bytes = ops_ext_text_bytes(function->name);
 	struct ops_recorded_function given = {0};
@@ -385,17 +385,17 @@ static bool give_other(const struct ops_python_function *function, struct ops_re
 		given.name = given.row_name;
 		given.name_bytes = given.row_name_bytes;
 	}
-	ok = give_function(recording, function->number, &given);
+	ok = add_recorded_function(recording, function->number, &given);
 	Py_DECREF(bytes);
 	return ok;
 }
 
-static bool give_python_function(const struct ops_python_functions *functions, const struct ops_python_function *function,
+static bool add_python_function(const struct ops_python_functions *functions, const struct ops_python_function *function,
                           struct ops_recording *recording)
 {
 	bool is_code = function->owner && PyCode_Check(function->owner);
 
-	return is_code ? give_code(functions, function, recording) : give_other(function, recording);
+	return is_code ? add_code_function(functions, function, recording) : add_other_function(function, recording);
 }
 
 /* The numbers of later functions depend on it, even if there is no memory for its name. */
@@ -404,7 +404,7 @@ static void note_function(const struct ops_python_functions *functions, const st
 	PyObject *type, *error, *traceback;
 
 	PyErr_Fetch(&type, &error, &traceback);
-	if (!give_python_function(functions, function, NULL))
+	if (!add_python_function(functions, function, NULL))
 		ops_session_note_function(function->number, &(struct ops_recorded_function){.row_name = ""});
 	PyErr_Clear();
 	PyErr_Restore(type, error, traceback);
@@ -413,7 +413,7 @@ static void note_function(const struct ops_python_functions *functions, const st
 bool ops_python_add_functions(const struct ops_python_functions *functions, struct ops_recording *recording)
 {
 	for (size_t i = 0; i < functions->count; i++) {
-		if (!give_python_function(functions, functions->list[i], recording)) {
+		if (!add_python_function(functions, functions->list[i], recording)) {
 			PyErr_Clear();
 			return false;
 		}

@@ -130,7 +130,7 @@ static int audit(const char *event, PyObject *arguments, void *ignored)
 	return 0;
 }
 
-static void look_for_threads(void)
+static void find_new_threads(void)
 {
 	if (OPS_UNLIKELY(PyInterpreterState_ThreadHead(interpreter)->id != profile.newest) && hook_threads() < 0)
 		PyErr_Clear();
@@ -145,7 +145,7 @@ OPS_ALWAYS_INLINE void dispatch(PyFrameObject *frame, int what, PyObject *argume
 	switch (what) {
 	case PyTrace_CALL:
 		ops_python_enter(of, ops_frame_code(of));
-		look_for_threads();
+		find_new_threads();
 		break;
 	case PyTrace_RETURN:
 		ops_python_leave(of);
@@ -156,14 +156,14 @@ OPS_ALWAYS_INLINE void dispatch(PyFrameObject *frame, int what, PyObject *argume
 	case PyTrace_C_RETURN:
 	case PyTrace_C_EXCEPTION:
 		ops_python_return(of);
-		look_for_threads();
+		find_new_threads();
 		break;
 	default: /* lines and opcodes are for trace functions */
 		break;
 	}
 }
 
-static __attribute__((noinline)) int tell_and_chain(PyObject *object, PyFrameObject *frame, int what, PyObject *argument)
+static __attribute__((noinline)) int dispatch_and_chain(PyObject *object, PyFrameObject *frame, int what, PyObject *argument)
 {
 	const struct hooked *hooked;
 
@@ -175,7 +175,7 @@ static __attribute__((noinline)) int tell_and_chain(PyObject *object, PyFrameObj
 static int hook(PyObject *object, PyFrameObject *frame, int what, PyObject *argument)
 {
 	if (OPS_UNLIKELY(profile.chains))
-		return tell_and_chain(object, frame, what, argument);
+		return dispatch_and_chain(object, frame, what, argument);
 	dispatch(frame, what, argument);
 	return 0;
 }

@@ -156,7 +156,7 @@ static void tensor_watch_record(const char *name, size_t name_bytes, struct ops_
 }
 
 /* Processes a tensor: holds its storage or, at a step, reports its role at once. */
-static void tensor_watch_take(struct watch_object *self, const struct name *name, const void *impl, bool gradient,
+static void tensor_watch_process(struct watch_object *self, const struct name *name, const void *impl, bool gradient,
                               enum ops_role role, bool now)
 {
 	struct ops_storage storage;
@@ -167,7 +167,7 @@ static void tensor_watch_take(struct watch_object *self, const struct name *name
 		tensor_watch_record(name->text, name->size, &storage, role);
 }
 
-static void tensor_watch_take_tensor(struct watch_object *self, struct name *name, PyObject *tensor, enum ops_role role,
+static void tensor_watch_process_tensor(struct watch_object *self, struct name *name, PyObject *tensor, enum ops_role role,
                                      bool now)
 {
 	const void *impl = impl_of(self, tensor);
@@ -175,12 +175,12 @@ static void tensor_watch_take_tensor(struct watch_object *self, struct name *nam
 
 	if (!impl)
 		return;
-	tensor_watch_take(self, name, impl, false, role, now);
+	tensor_watch_process(self, name, impl, false, role, now);
 	if (role != OPS_ROLE_PARAMETER)
 		return;
 	if (size)
 		tensor_watch_append(name, ".grad", strlen(".grad"));
-	tensor_watch_take(self, name, impl, true, OPS_ROLE_GRADIENT, now);
+	tensor_watch_process(self, name, impl, true, OPS_ROLE_GRADIENT, now);
 	name->size = size;
 }
 
@@ -203,25 +203,25 @@ static bool tensor_watch_find_name(const struct watch_object *self, PyObject *te
 }
 
 /* Processes the tensors in a value of an optimizer's state. */
-static void tensor_watch_take_value(struct watch_object *self, struct name *name, PyObject *value, int depth, bool now)
+static void tensor_watch_process_value(struct watch_object *self, struct name *name, PyObject *value, int depth, bool now)
 {
 	PyObject *key, *item;
 	Py_ssize_t at = 0;
 	size_t size = name->size;
 
 	if (tensor_watch_is_tensor(self, value)) {
-		tensor_watch_take_tensor(self, name, value, OPS_ROLE_OPTIMIZER_STATE, now);
+		tensor_watch_process_tensor(self, name, value, OPS_ROLE_OPTIMIZER_STATE, now);
 	} else if (PyDict_Check(value) && depth < DEPTH_MAX) {
 		for (; PyDict_Next(value, &at, &key, &item); name->size = size) {
 			append_key(name, key);
-			tensor_watch_take_value(self, name, item, depth + 1, now);
+			tensor_watch_process_value(self, name, item, depth + 1, now);
 		}
 	} else if ((PyList_Check(value) || PyTuple_Check(value)) && depth < DEPTH_MAX) {
 		for (; at < PySequence_Fast_GET_SIZE(value); at++, name->size = size) {
 			char digits[24];
 
 			tensor_watch_append(name, digits, (size_t)snprintf(digits, sizeof(digits), ".%zd", at));
-			tensor_watch_take_value(self, name, PySequence_Fast_GET_ITEM(value, at), depth + 1, now);
+			tensor_watch_process_value(self, name, PySequence_Fast_GET_ITEM(value, at), depth + 1, now);
 		}
 	}
 }
@@ -236,7 +236,7 @@ static void watch_group(struct watch_object *self, PyObject *group, bool now)
 		name.size = 0;
 		if (tensor_watch_is_tensor(self, value)) {
 			append_key(&name, key);
-			tensor_watch_take_tensor(self, &name, value, OPS_ROLE_OPTIMIZER_STATE, now);
+			tensor_watch_process_tensor(self, &name, value, OPS_ROLE_OPTIMIZER_STATE, now);
 		} else if (PyUnicode_Check(key) && PyUnicode_CompareWithASCIIString(key, "params") == 0 &&
 		           PyList_Check(value)) {
 			for (Py_ssize_t i = 0; i < PyList_GET_SIZE(value); i++) {
@@ -245,7 +245,7 @@ static void watch_group(struct watch_object *self, PyObject *group, bool now)
 				if (!tensor_watch_is_tensor(self, parameter))
 					continue;
 				tensor_watch_find_name(self, parameter, &name);
-				tensor_watch_take_tensor(self, &name, parameter, OPS_ROLE_PARAMETER, now);
+				tensor_watch_process_tensor(self, &name, parameter, OPS_ROLE_PARAMETER, now);
 			}
 		}
 	}
@@ -275,7 +275,7 @@ static void watch_optimizer(struct watch_object *self, PyObject *optimizer, bool
 	while (state && PyDict_Check(state) && PyDict_Next(state, &at, &owner, &values)) {
 		if (!tensor_watch_find_name(self, owner, &name))
 			tensor_watch_append(&name, Py_TYPE(optimizer)->tp_name, strlen(Py_TYPE(optimizer)->tp_name));
-		tensor_watch_take_value(self, &name, values, 0, now);
+		tensor_watch_process_value(self, &name, values, 0, now);
 	}
 	Py_XDECREF(groups);
 	Py_XDECREF(state);
@@ -364,7 +364,7 @@ static PyObject *watch_hold(PyObject *object, PyObject *args)
 		if (failed)
 			return NULL;
 	}
-	tensor_watch_take_tensor(self, &name, tensor, (enum ops_role)role, false);
+	tensor_watch_process_tensor(self, &name, tensor, (enum ops_role)role, false);
 	Py_RETURN_NONE;
 }
 

@@ -11,7 +11,7 @@
 #include <opstrobe/query.h>
 
 /* Returns the text as a Python string, and frees it. The text is UTF-8, whatever names contain. */
-static PyObject *trace_views_take_text(enum ops_code code, char *text, size_t size, const struct ops_error *error)
+static PyObject *trace_views_make_text(enum ops_code code, char *text, size_t size, const struct ops_error *error)
 {
 	PyObject *result;
 
@@ -37,7 +37,7 @@ PyObject *ops_ext_trace_views_json(PyObject *object, PyObject *arguments)
 	if (ops_rules_parse(name, &rules, &error))
 		return ops_ext_raise(&error);
 	OPS_EXT_WITHOUT_GIL(code = ops_views_json(trace, rules, &text, &size, &error));
-	return trace_views_take_text(code, text, size, &error);
+	return trace_views_make_text(code, text, size, &error);
 }
 
 static PyObject *advice_in(PyObject *object, enum ops_format format)
@@ -49,7 +49,7 @@ static PyObject *advice_in(PyObject *object, enum ops_format format)
 	size_t size = 0;
 
 	OPS_EXT_WITHOUT_GIL(code = ops_advise(&worker, 1, format, &text, &size, &error));
-	return trace_views_take_text(code, text, size, &error);
+	return trace_views_make_text(code, text, size, &error);
 }
 
 PyObject *ops_ext_trace_advice_json(PyObject *object, PyObject *unused)
@@ -80,7 +80,7 @@ PyObject *ops_ext_trace_diff_json(PyObject *object, PyObject *arguments)
 	if (ops_rules_parse(name, &options.rules, &error))
 		return ops_ext_raise(&error);
 	OPS_EXT_WITHOUT_GIL(code = ops_diff(base, ((struct trace_object *)other)->trace, &options, &text, &size, NULL, &error));
-	return trace_views_take_text(code, text, size, &error);
+	return trace_views_make_text(code, text, size, &error);
 }
 
 PyObject *ops_ext_trace_query(PyObject *object, PyObject *arguments)
@@ -96,7 +96,7 @@ PyObject *ops_ext_trace_query(PyObject *object, PyObject *arguments)
 	if (!PyArg_ParseTuple(arguments, "ss:query", &id, &options.args))
 		return NULL;
 	OPS_EXT_WITHOUT_GIL(code = ops_query(&(struct ops_run){.ranks = &rank, .count = 1}, id, &options, &text, &size, &error));
-	return trace_views_take_text(code, text, size, &error);
+	return trace_views_make_text(code, text, size, &error);
 }
 
 PyObject *ops_ext_trace_roofline(PyObject *object, PyObject *arguments)
@@ -120,5 +120,5 @@ PyObject *ops_ext_trace_roofline(PyObject *object, PyObject *arguments)
 	options.rows_max = (size_t)rows_max;
 	options.format = as_json ? OPS_FORMAT_JSON : OPS_FORMAT_TEXT;
 	OPS_EXT_WITHOUT_GIL(code = ops_roofline(trace, &options, &text, &size, &error));
-	return trace_views_take_text(code, text, size, &error);
+	return trace_views_make_text(code, text, size, &error);
 }

@@ -570,7 +570,7 @@ enum ops_code ops_analyze(const char *id, const struct ops_rank *ranks, size_t c
 		code = is_analysis(run.analysis) ? analysis_answer(&run, options, &out) : analysis_answer_table(&run, &out);
 	result_release(&run.result);
 	event_set_release(&run.events);
-	return ops_buffer_give(&out, code, ret_text, ret_size, error);
+	return ops_buffer_detach(&out, code, ret_text, ret_size, error);
 }
 
 /* Large enough, since ranks of a program need no names. */

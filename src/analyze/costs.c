@@ -115,7 +115,7 @@ static void costs_attribute(struct ops_event_costs *costs, const struct ops_even
 }
 
 /* Asynchronous events have no self usage, just as they have no self time. */
-static void costs_take_children_off(struct ops_event_costs *costs, const struct ops_events *events)
+static void costs_subtract_children(struct ops_event_costs *costs, const struct ops_events *events)
 {
 	for (size_t row = 0; row < events->count; row++) {
 		uint32_t parent = events->parent[row];
@@ -151,7 +151,7 @@ enum ops_code ops_event_costs_init(struct ops_event_costs *costs, const struct o
 		     usages_init(&usages, trace);
 		if (ok) {
 			costs_attribute(&made, events, &usages);
-			costs_take_children_off(&made, events);
+			costs_subtract_children(&made, events);
 		}
 		usages_release(&usages);
 	}

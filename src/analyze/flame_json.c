@@ -214,5 +214,5 @@ enum ops_code ops_flame_json(const struct ops_flame *flame, enum ops_stack_metri
 		write_frames(&drawing, metrics[metric], &json);
 	flame_columns_release(&drawing);
 	out.failed |= !done;
-	return ops_buffer_give(&out, OPS_OK, ret_text, ret_size, error);
+	return ops_buffer_detach(&out, OPS_OK, ret_text, ret_size, error);
 }

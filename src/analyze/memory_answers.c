@@ -106,7 +106,7 @@ enum ops_code ops_memory_json(const struct ops_memory_timeline *timeline, const 
 	}
 	ops_json_close(&json, ']');
 	ops_json_close(&json, '}');
-	return ops_buffer_give(&out, code, ret_text, ret_size, error);
+	return ops_buffer_detach(&out, code, ret_text, ret_size, error);
 }
 
 /* --- curve ---------------------------------------------------------------------------------------------------------- */
@@ -271,7 +271,7 @@ enum ops_code ops_memory_curve_json(const struct ops_memory_timeline *timeline, 
 	if (done)
 		memory_answers_write_curve(timeline, &curve, &json);
 	OPS_ARRAY_RELEASE(&curve.points);
-	return ops_buffer_give(&out, done ? OPS_OK : ops_fault_memory(error), ret_text, ret_size, error);
+	return ops_buffer_detach(&out, done ? OPS_OK : ops_fault_memory(error), ret_text, ret_size, error);
 }
 
 /* --- blocks --------------------------------------------------------------------------------------------------------- */
@@ -360,5 +360,5 @@ enum ops_code ops_memory_blocks_json(const struct ops_memory_timeline *timeline,
 	ops_json_close(&json, ']');
 	ops_json_close(&json, '}');
 	ops_free(sorted);
-	return ops_buffer_give(&out, OPS_OK, ret_text, ret_size, error);
+	return ops_buffer_detach(&out, OPS_OK, ret_text, ret_size, error);
 }

@@ -323,7 +323,7 @@ enum ops_code ops_memory_peak_text(const struct ops_memory_timeline *timeline, c
 	struct page page = {timeline, peak, top, columns, {0}};
 
 	memory_peak_text_write_text(&page);
-	return ops_buffer_give(&page.out, OPS_OK, ret_text, ret_size, error);
+	return ops_buffer_detach(&page.out, OPS_OK, ret_text, ret_size, error);
 }
 
 enum ops_code ops_memory_peak_json(const struct ops_memory_timeline *timeline, const struct ops_memory_peak *peak,
@@ -332,7 +332,7 @@ enum ops_code ops_memory_peak_json(const struct ops_memory_timeline *timeline, c
 	struct page page = {timeline, peak, top, 0, {0}};
 
 	memory_peak_text_write_json(&page);
-	return ops_buffer_give(&page.out, OPS_OK, ret_text, ret_size, error);
+	return ops_buffer_detach(&page.out, OPS_OK, ret_text, ret_size, error);
 }
 
 static bool memory_peak_text_visit(void *context, const struct ops_memory_timeline *timeline, const struct ops_memory_peak *peak)
@@ -354,5 +354,5 @@ enum ops_code ops_memory_text(struct ops_trace *trace, size_t top, size_t column
 
 	if (!code && !page.timeline)
 		ops_buffer_append_text(&page.out, "no allocations were recorded: record with profile_memory=True or opstrobe run --memory\n");
-	return ops_buffer_give(&page.out, code, ret_text, ret_size, error);
+	return ops_buffer_detach(&page.out, code, ret_text, ret_size, error);
 }

@@ -106,5 +106,5 @@ enum ops_code ops_module_json(const struct ops_module_tree *tree, char **ret_tex
 	rows = ops_module_tree_classes(tree, &count);
 	module_json_write_rows(&json, "classes", rows, count);
 	ops_json_close(&json, '}');
-	return ops_buffer_give(&out, OPS_OK, ret_text, ret_size, error);
+	return ops_buffer_detach(&out, OPS_OK, ret_text, ret_size, error);
 }

@@ -236,5 +236,5 @@ enum ops_code ops_module_text(const struct ops_module_tree *tree, const struct o
 	if (!module_text_find_lines(&sheet, options->max_depth) || !module_text_write_text(&sheet, options, &out))
 		out.failed = true;
 	ops_free(sheet.lines);
-	return ops_buffer_give(&out, OPS_OK, ret_text, ret_size, error);
+	return ops_buffer_detach(&out, OPS_OK, ret_text, ret_size, error);
 }

@@ -61,7 +61,7 @@ static void read_measured(struct ops_event_costs *costs, const struct ops_trace 
 }
 
 /* `self_device_time` holds the sum of the children's times until the walk, from the last row up, reaches the row. */
-static void pair_times_take_children_off(struct ops_event_costs *costs, const struct ops_events *events)
+static void pair_times_subtract_children(struct ops_event_costs *costs, const struct ops_events *events)
 {
 	for (size_t row = events->count; row-- > 0;) {
 		int64_t of_children = costs->self_device_time[row];
@@ -90,6 +90,6 @@ bool ops_pair_times(struct ops_event_costs *costs, const struct ops_trace *trace
 	if (!costs->device_time || !costs->self_device_time || !costs->legacy)
 		return false;
 	read_measured(costs, trace);
-	pair_times_take_children_off(costs, events);
+	pair_times_subtract_children(costs, events);
 	return true;
 }

@@ -17,7 +17,7 @@ static inline enum ops_code ops_run_trace(const struct ops_rank *ranks, const st
                                           struct ops_trace **ret_trace, struct ops_error *error)
 {
 	if (!ranks[i].trace)
-		return source->take(source->context, i, ret_trace, error);
+		return source->get(source->context, i, ret_trace, error);
 	*ret_trace = ops_trace_ref((struct ops_trace *)ranks[i].trace);
 	return OPS_OK;
 }

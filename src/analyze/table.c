@@ -396,7 +396,7 @@ enum ops_code ops_table_make(const struct ops_trace *trace, const struct ops_row
 	ops_free(t.frame_lengths);
 	ops_buffer_release(&t.scratch);
 	fit_names_release(&t.names);
-	return ops_buffer_give(&t.out, code, ret_text, ret_size, error);
+	return ops_buffer_detach(&t.out, code, ret_text, ret_size, error);
 }
 
 enum ops_code ops_table_text(const struct ops_trace *trace, const struct ops_rows *rows,

@@ -93,7 +93,7 @@ void ops_buffer_printf(struct ops_buffer *buffer, const char *format, ...)
 	va_end(again);
 }
 
-enum ops_code ops_buffer_give(struct ops_buffer *take_buffer, enum ops_code code, char **ret_text, size_t *ret_size,
+enum ops_code ops_buffer_detach(struct ops_buffer *take_buffer, enum ops_code code, char **ret_text, size_t *ret_size,
                               struct ops_error *error)
 {
 	ops_buffer_append(take_buffer, "", 1);

@@ -46,7 +46,7 @@ static enum ops_code json_list_parse_value(struct list_reader *reader, struct op
 
 	for (;;) {
 		struct ops_json_cursor cursor = {window->at, window->end, NULL};
-		enum ops_json_result result = ops_json_take_value(&cursor, ret_value);
+		enum ops_json_result result = ops_json_parse_value(&cursor, ret_value);
 		enum ops_code code;
 
 		if (result == OPS_JSON_DONE) {
@@ -87,7 +87,7 @@ static enum ops_code pass_comma(struct list_reader *reader, char bracket, bool f
 	return code;
 }
 
-static enum ops_code parse_elements(struct list_reader *reader, ops_json_list_take *take, void *context)
+static enum ops_code parse_elements(struct list_reader *reader, ops_json_list_add *add, void *context)
 {
 	struct ops_json_member element;
 	enum ops_code code;
@@ -98,7 +98,7 @@ static enum ops_code parse_elements(struct list_reader *reader, ops_json_list_ta
 		first = false;
 		code = json_list_parse_value(reader, &element);
 		if (!code)
-			code = take(context, &element, reader->error);
+			code = add(context, &element, reader->error);
 		if (code)
 			break;
 	}
@@ -139,7 +139,7 @@ static enum ops_code json_list_find_member(struct list_reader *reader, const cha
 	return code ? code : ops_fault(reader->error, OPS_CORRUPT, "there is no '%s'", key);
 }
 
-static enum ops_code read_list(struct list_reader *reader, const char *key, ops_json_list_take *take, void *context)
+static enum ops_code read_list(struct list_reader *reader, const char *key, ops_json_list_add *add, void *context)
 {
 	char next;
 	enum ops_code code = json_list_peek(reader, &next);
@@ -152,10 +152,10 @@ static enum ops_code read_list(struct list_reader *reader, const char *key, ops_
 	}
 	if (!code && next != '[')
 		code = json_list_fail(reader, reader->window.at, "not a list");
-	return code ? code : parse_elements(reader, take, context);
+	return code ? code : parse_elements(reader, add, context);
 }
 
-enum ops_code ops_json_list_read(const char *path, const char *key, ops_json_list_take *take, void *context,
+enum ops_code ops_json_list_read(const char *path, const char *key, ops_json_list_add *add, void *context,
                                  struct ops_error *error)
 {
 	struct list_reader reader = {.error = error};
@@ -164,7 +164,7 @@ enum ops_code ops_json_list_read(const char *path, const char *key, ops_json_lis
 	if (!code)
 		code = ops_window_open(&reader.window, &reader.source, error);
 	if (!code)
-		code = read_list(&reader, key, take, context);
+		code = read_list(&reader, key, add, context);
 	ops_window_release(&reader.window);
 	ops_source_close(reader.source);
 	return code ? ops_fault_context(error, code, "cannot read '%s'", path) : OPS_OK;

@@ -283,7 +283,7 @@ static enum ops_json_result parse_token(struct ops_json_cursor *cursor, struct o
 	return OPS_JSON_DONE;
 }
 
-enum ops_json_result ops_json_take_value(struct ops_json_cursor *cursor, struct ops_json_member *value)
+enum ops_json_result ops_json_parse_value(struct ops_json_cursor *cursor, struct ops_json_member *value)
 {
 	const char *from = cursor->at, *last;
 
@@ -367,7 +367,7 @@ static enum ops_json_result json_scan_parse_members(struct ops_json_cursor *curs
 		if (!of_args && json_scan_peek(cursor) == '{' && is_args(member)) {
 			result = json_scan_parse_members(cursor, object, true);
 		} else {
-			result = ops_json_take_value(cursor, member);
+			result = ops_json_parse_value(cursor, member);
 			count++;
 		}
 		if (result)
@@ -380,7 +380,7 @@ static enum ops_json_result json_scan_parse_members(struct ops_json_cursor *curs
 	return OPS_JSON_DONE;
 }
 
-enum ops_json_result ops_json_take_object(struct ops_json_cursor *cursor, struct ops_json_object *object)
+enum ops_json_result ops_json_parse_object(struct ops_json_cursor *cursor, struct ops_json_object *object)
 {
 	object->count = object->arg_count = object->commas = 0;
 	return json_scan_parse_members(cursor, object, false);

@@ -101,9 +101,9 @@ struct ops_json_cursor {
 };
 
 /* Splits the object whose '{' is at the cursor, which is then after its '}'. */
-enum ops_json_result ops_json_take_object(struct ops_json_cursor *cursor, struct ops_json_object *object);
+enum ops_json_result ops_json_parse_object(struct ops_json_cursor *cursor, struct ops_json_object *object);
 /* Parses one value of any type; its key is empty. */
-enum ops_json_result ops_json_take_value(struct ops_json_cursor *cursor, struct ops_json_member *value);
+enum ops_json_result ops_json_parse_value(struct ops_json_cursor *cursor, struct ops_json_member *value);
 
 static inline void ops_json_skip_space(struct ops_json_cursor *cursor)
 {
@@ -111,13 +111,13 @@ static inline void ops_json_skip_space(struct ops_json_cursor *cursor)
 }
 
 /* Parses the next element of the array that the cursor is in. Returns false at its end. */
-static inline bool ops_json_take_element(struct ops_json_cursor *cursor, struct ops_json_member *value)
+static inline bool ops_json_parse_element(struct ops_json_cursor *cursor, struct ops_json_member *value)
 {
 	ops_json_skip_space(cursor);
 	if (cursor->at < cursor->end && *cursor->at == ',')
 		cursor->at++;
 	ops_json_skip_space(cursor);
-	return cursor->at < cursor->end && *cursor->at != ']' && ops_json_take_value(cursor, value) == OPS_JSON_DONE;
+	return cursor->at < cursor->end && *cursor->at != ']' && ops_json_parse_value(cursor, value) == OPS_JSON_DONE;
 }
 
 #endif

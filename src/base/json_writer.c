@@ -218,7 +218,7 @@ enum ops_code ops_json_object_add(char **text, size_t *size, const struct ops_bu
 	ops_buffer_append(&out, members->bytes, members->size);
 	ops_buffer_append(&out, end, (size_t)(old + *size - end));
 	out.failed |= members->failed;
-	code = ops_buffer_give(&out, OPS_OK, text, size, error);
+	code = ops_buffer_detach(&out, OPS_OK, text, size, error);
 	if (!code)
 		ops_free(old);
 	return code;

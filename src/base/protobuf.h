@@ -93,7 +93,7 @@ struct ops_pb_field {
 };
 
 /* Returns false at the end, and if the varint does not end within ten bytes or within the message. */
-static inline bool ops_pb_take_varint(const char **at, const char *end, uint64_t *ret_value)
+static inline bool ops_pb_parse_varint(const char **at, const char *end, uint64_t *ret_value)
 {
 	*ret_value = 0;
 	for (unsigned shift = 0; *at < end && shift < 70; shift += 7) {
@@ -106,7 +106,7 @@ static inline bool ops_pb_take_varint(const char **at, const char *end, uint64_t
 	return false;
 }
 
-static inline bool ops_pb_take_fixed(struct ops_pb_message *message, size_t size, uint64_t *ret_value)
+static inline bool ops_pb_parse_fixed(struct ops_pb_message *message, size_t size, uint64_t *ret_value)
 {
 	*ret_value = 0;
 	if ((size_t)(message->end - message->at) < size)
@@ -125,17 +125,17 @@ static inline bool ops_pb_next(struct ops_pb_message *message, struct ops_pb_fie
 
 	if (message->at == message->end)
 		return false;
-	whole = ops_pb_take_varint(&message->at, message->end, &key) && key >> 3 && key >> 3 <= UINT32_MAX;
+	whole = ops_pb_parse_varint(&message->at, message->end, &key) && key >> 3 && key >> 3 <= UINT32_MAX;
 	*ret_field = (struct ops_pb_field){.number = (uint32_t)(key >> 3), .type = key & 7, .bytes = {"", 0}};
 	if (whole && ret_field->type == OPS_PB_VARINT) {
-		whole = ops_pb_take_varint(&message->at, message->end, &ret_field->value);
+		whole = ops_pb_parse_varint(&message->at, message->end, &ret_field->value);
 	} else if (whole && ret_field->type == OPS_PB_BYTES) {
-		whole = ops_pb_take_varint(&message->at, message->end, &size) && size <= (uint64_t)(message->end - message->at);
+		whole = ops_pb_parse_varint(&message->at, message->end, &size) && size <= (uint64_t)(message->end - message->at);
 		ret_field->bytes = (struct ops_string){message->at, whole ? (size_t)size : 0};
 		message->at += ret_field->bytes.size;
 	} else if (whole) {
-		whole = (ret_field->type == OPS_PB_FIXED64 && ops_pb_take_fixed(message, 8, &ret_field->value)) ||
-		        (ret_field->type == OPS_PB_FIXED32 && ops_pb_take_fixed(message, 4, &ret_field->value));
+		whole = (ret_field->type == OPS_PB_FIXED64 && ops_pb_parse_fixed(message, 8, &ret_field->value)) ||
+		        (ret_field->type == OPS_PB_FIXED32 && ops_pb_parse_fixed(message, 4, &ret_field->value));
 	}
 	message->malformed = !whole;
 	return whole;

@@ -88,7 +88,7 @@ static int find_recording(long pid, char ret_path[64])
 	return found;
 }
 
-static void say_why_not(long pid, int found, int problem)
+static void print_reason(long pid, int found, int problem)
 {
 	if (found == 0)
 		cli_log("opstrobe dump: process %ld does not record; start it with 'opstrobe run --black-box' or OPSTROBE_BLACK_BOX=1\n",
@@ -186,7 +186,7 @@ static int dump_process(const char *text, const struct dump_request *request)
 	}
 	found = find_recording(pid, recording);
 	if (found != 1) {
-		say_why_not(pid, found, errno);
+		print_reason(pid, found, errno);
 		return CLI_EXIT_FAILED;
 	}
 	return dump_one(pid, recording, request) ? CLI_EXIT_OK : CLI_EXIT_FAILED;

@@ -89,7 +89,7 @@ static bool whatif_put_list(struct cli_arguments *args, const struct whatif_list
 
 /* Removes the options that may be given several times from the arguments, and collects their values. Returns CLI_EXIT_OK, or
  * CLI_EXIT_USAGE after printing an error. */
-static int whatif_take_lists(char **arguments, struct whatif_list *lists)
+static int whatif_extract_lists(char **arguments, struct whatif_list *lists)
 {
 	size_t kept = 1;
 	bool paths = false;
@@ -159,7 +159,7 @@ static int whatif_parse(char **arguments, struct whatif_list *lists)
 	                                     {NULL, NULL, NULL}};
 	struct cli_arguments args = {0};
 	size_t count, number;
-	int status = whatif_take_lists(arguments, lists), chosen;
+	int status = whatif_extract_lists(arguments, lists), chosen;
 	bool done = true;
 
 	if (!status)

@@ -99,7 +99,7 @@ static void drain_buffers(struct cupti_session *session)
 		struct ops_cupti_buffer *next = buffer->next;
 
 		decode_buffer(session, buffer);
-		ops_cupti_buffers_give(buffer);
+		ops_cupti_buffers_return(buffer);
 		buffer = next;
 	}
 }

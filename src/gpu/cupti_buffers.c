@@ -28,7 +28,7 @@ uint8_t *ops_cupti_buffers_claim(struct ops_cupti_buffers *buffers)
 		}
 		if (bytes)
 			return bytes;
-		ops_cupti_buffers_give(buffer);
+		ops_cupti_buffers_return(buffer);
 		return NULL;
 	}
 	return NULL;
@@ -43,7 +43,7 @@ void ops_cupti_buffers_fill(struct ops_cupti_buffers *buffers, const uint8_t *by
 		    !atomic_load_explicit(&buffer->taken, memory_order_relaxed))
 			continue;
 		if (valid_bytes == 0) {
-			ops_cupti_buffers_give(buffer);
+			ops_cupti_buffers_return(buffer);
 			return;
 		}
 		buffer->valid_bytes = valid_bytes < OPS_CUPTI_BUFFER_BYTES ? valid_bytes : OPS_CUPTI_BUFFER_BYTES;
@@ -70,7 +70,7 @@ struct ops_cupti_buffer *ops_cupti_buffers_drain(struct ops_cupti_buffers *buffe
 	return oldest;
 }
 
-void ops_cupti_buffers_give(struct ops_cupti_buffer *buffer)
+void ops_cupti_buffers_return(struct ops_cupti_buffer *buffer)
 {
 	atomic_store_explicit(&buffer->taken, false, memory_order_release);
 }
@@ -81,6 +81,6 @@ void ops_cupti_buffers_release(struct ops_cupti_buffers *buffers)
 		if (!cupti_buffers_claim(&buffers->items[i]))
 			continue; /* CUPTI still has it, and may write to it */
 		ops_free(atomic_exchange_explicit(&buffers->items[i].bytes, NULL, memory_order_relaxed));
-		ops_cupti_buffers_give(&buffers->items[i]);
+		ops_cupti_buffers_return(&buffers->items[i]);
 	}
 }

@@ -31,9 +31,9 @@ struct ops_cupti_buffers {
 uint8_t *ops_cupti_buffers_claim(struct ops_cupti_buffers *buffers);
 /* Takes back filled memory, which is not decoded if it contains nothing valid. Any thread. */
 void ops_cupti_buffers_fill(struct ops_cupti_buffers *buffers, const uint8_t *bytes, size_t valid_bytes);
-/* Returns the buffers completed since the last call, oldest first. The caller returns each with ops_cupti_buffers_give(). */
+/* Returns the buffers completed since the last call, oldest first. The caller returns each with ops_cupti_buffers_return(). */
 struct ops_cupti_buffer *ops_cupti_buffers_drain(struct ops_cupti_buffers *buffers);
-void ops_cupti_buffers_give(struct ops_cupti_buffer *buffer);
+void ops_cupti_buffers_return(struct ops_cupti_buffer *buffer);
 /* Frees the memory of buffers that CUPTI does not have. */
 void ops_cupti_buffers_release(struct ops_cupti_buffers *buffers);
 

@@ -113,7 +113,7 @@ static void lose(struct ops_cupti_sampler *sampler, const char *why)
 		sampler->why_lost = why;
 }
 
-static void cupti_pm_sampling_give_up(struct ops_cupti_sampler *sampler, CUptiResult result)
+static void cupti_pm_sampling_abandon(struct ops_cupti_sampler *sampler, CUptiResult result)
 {
 	sampler->lost++; /* the number of further samples is unknown */
 	ops_cupti_fault(sampler->library, &sampler->fault, result, "CUPTI samples counters no more");
@@ -193,7 +193,7 @@ static bool cupti_pm_sampling_decode(struct ops_cupti_sampler *sampler)
 	if (result == CUPTI_SUCCESS)
 		result = read_samples(sampler, &count);
 	if (result != CUPTI_SUCCESS)
-		cupti_pm_sampling_give_up(sampler, result);
+		cupti_pm_sampling_abandon(sampler, result);
 	if (result != CUPTI_SUCCESS || !count)
 		return false;
 	return decode.decodeStopReason == CUPTI_PM_SAMPLING_DECODE_STOP_REASON_COUNTER_DATA_FULL ||

@@ -169,7 +169,7 @@ static void put_ids(struct ops_buffer *out, struct ops_pb_message node, uint32_t
 
 		if (field.number == number && field.type == OPS_PB_VARINT)
 			put_id(out, key, count++, field.value);
-		while (field.number == number && ops_pb_take_varint(&at, end, &id))
+		while (field.number == number && ops_pb_parse_varint(&at, end, &id))
 			put_id(out, key, count++, id);
 	}
 	ops_buffer_append_text(out, count ? "]" : "");
@@ -253,7 +253,7 @@ static uint64_t first_id(const struct ops_pb_field *field)
 
 	if (field->type != OPS_PB_BYTES)
 		return field->value;
-	ops_pb_take_varint(&at, field->bytes.bytes + field->bytes.size, &id);
+	ops_pb_parse_varint(&at, field->bytes.bytes + field->bytes.size, &id);
 	return id;
 }
 
@@ -304,7 +304,7 @@ static enum ops_code chakra_add_nodes(struct execution_nodes *nodes, struct ops_
 		struct execution_node node;
 		uint64_t size;
 
-		if (!ops_pb_take_varint(&at, end, &size) || size > (uint64_t)(end - at)) {
+		if (!ops_pb_parse_varint(&at, end, &size) || size > (uint64_t)(end - at)) {
 			ops_builder_notes(builder, OPS_NOTE_TRUNCATED, 1, (uint64_t)(start - file.bytes));
 			break;
 		}
@@ -344,12 +344,12 @@ bool ops_is_chakra(const char *head, size_t size)
 	uint64_t length;
 	bool has_name = false;
 
-	if (!size || !ops_pb_take_varint(&at, end, &length) || length > (uint64_t)(end - at))
+	if (!size || !ops_pb_parse_varint(&at, end, &length) || length > (uint64_t)(end - at))
 		return false;
 	if (!has_fields((struct ops_pb_message){.at = at, .end = ops_bytes_end(at, length)}, false, metadata, sizeof(metadata) - 1))
 		return false;
 	at += length;
-	if (!ops_pb_take_varint(&at, end, &length) || !length)
+	if (!ops_pb_parse_varint(&at, end, &length) || !length)
 		return false;
 	message = (struct ops_pb_message){.at = at, .end = length < (uint64_t)(end - at) ? at + length : end};
 	if (!has_fields(message, message.end == end, node, sizeof(node) - 1))

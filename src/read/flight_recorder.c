@@ -206,7 +206,7 @@ static enum ops_code flight_on_dict(struct pickle_visitor *visitor, const struct
 }
 
 /* Returns all rows at once: dumps are small, because the recorder's buffer is a ring. */
-static enum ops_code give_rows(struct ops_transcoder *transcoder, struct ops_buffer *text)
+static enum ops_code flight_recorder_write_rows(struct ops_transcoder *transcoder, struct ops_buffer *text)
 {
 	struct flight_recorder *f = (struct flight_recorder *)(void *)((char *)transcoder - offsetof(struct flight_recorder, transcoder));
 
@@ -221,7 +221,7 @@ static enum ops_code give_rows(struct ops_transcoder *transcoder, struct ops_buf
 
 enum ops_code ops_read_flight_recorder(struct ops_reading *reading, struct ops_trace **ret_trace)
 {
-	struct flight_recorder f = {.visitor = {flight_on_dict, flight_on_list}, .transcoder = {give_rows}, .in = reading};
+	struct flight_recorder f = {.visitor = {flight_on_dict, flight_on_list}, .transcoder = {flight_recorder_write_rows}, .in = reading};
 	struct pickle_value top;
 	enum ops_code code = pickle_read(reading, &f.visitor, &top);
 

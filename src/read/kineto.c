@@ -94,7 +94,7 @@ static enum step parse_element(struct kineto_reader *reader)
 		struct ops_json_member other;
 		bool is_event = *cursor.at == '{';
 		enum ops_json_result result =
-			is_event ? ops_json_take_object(&cursor, object) : ops_json_take_value(&cursor, &other);
+			is_event ? ops_json_parse_object(&cursor, object) : ops_json_parse_value(&cursor, &other);
 
 		if (result == OPS_JSON_BAD)
 			return kineto_fail(reader, cursor.at, cursor.failure), STEP_FAIL;
@@ -182,7 +182,7 @@ static void read_own_metadata(struct kineto_reader *reader, const struct ops_jso
 	struct ops_json_object *object = reader->object;
 	int64_t number;
 
-	if (value->type != '{' || reader->index || ops_json_take_object(&cursor, object) != OPS_JSON_DONE)
+	if (value->type != '{' || reader->index || ops_json_parse_object(&cursor, object) != OPS_JSON_DONE)
 		return;
 	reader->own = true;
 	for (uint32_t i = 0; i < object->count; i++) {
@@ -301,7 +301,7 @@ static bool kineto_parse_member(struct kineto_reader *reader)
 	for (;;) {
 		struct ops_json_cursor cursor = {window->at, window->end, NULL};
 		struct ops_json_member key, member;
-		enum ops_json_result result = ops_json_take_value(&cursor, &key);
+		enum ops_json_result result = ops_json_parse_value(&cursor, &key);
 
 		ops_json_skip_space(&cursor);
 		if (!result && cursor.at < cursor.end && *cursor.at != ':')
@@ -318,7 +318,7 @@ static bool kineto_parse_member(struct kineto_reader *reader)
 			return kineto_parse_events(reader);
 		}
 		if (!result)
-			result = ops_json_take_value(&cursor, &member);
+			result = ops_json_parse_value(&cursor, &member);
 		if (result == OPS_JSON_BAD)
 			return kineto_fail(reader, cursor.at, cursor.failure);
 		if (result == OPS_JSON_DONE) {

@@ -39,7 +39,7 @@ static int kineto_inputs_put_ints(struct ops_buffer *out, const struct ops_json_
 	struct ops_json_member element;
 	int count = 0;
 
-	while (ops_json_take_element(&cursor, &element)) {
+	while (ops_json_parse_element(&cursor, &element)) {
 		int64_t value;
 
 		if (!kineto_integer(&element, &value) || count == ITEMS_MAX)
@@ -84,8 +84,8 @@ static bool put_tensor_list(struct ops_buffer *out, const struct ops_json_member
 	size_t count = 0;
 
 	kineto_inputs_put_head(out, OPS_INPUT_TENSOR_LIST, 0, 0);
-	for (; ops_json_take_element(&size_cursor, &size); count++) {
-		bool has_stride = ops_json_take_element(&stride_cursor, &stride);
+	for (; ops_json_parse_element(&size_cursor, &size); count++) {
+		bool has_stride = ops_json_parse_element(&stride_cursor, &stride);
 
 		if (count == ITEMS_MAX || size.type != '[' ||
 		    !kineto_inputs_put_tensor(out, 0, &size, has_stride ? &stride : NULL))
@@ -254,7 +254,7 @@ static bool append_inputs(struct ops_buffer *out, const struct ops_json_member *
 
 		/* As many inputs as shapes or, without shapes, types. */
 		for (int i = 0; i < ARRAYS; i++)
-			if (!ops_json_take_element(&cursors[i], &items[i]))
+			if (!ops_json_parse_element(&cursors[i], &items[i]))
 				items[i] = (struct ops_json_member){0};
 		if (!items[DIMS].value && !items[TYPES].value)
 			break;

@@ -43,7 +43,7 @@ static void parse_aliases(struct kineto_reader *reader, const struct ops_json_me
 	struct ops_json_cursor cursor = kineto_modules_elements_of(array);
 	struct ops_json_member path;
 
-	while (ops_json_take_element(&cursor, &path) && path.type == '"')
+	while (ops_json_parse_element(&cursor, &path) && path.type == '"')
 		ops_builder_module_alias(reader->builder, &(struct ops_module_alias){
 								  .module = reader->module_count,
 								  .path = kineto_string(reader, &path),
@@ -59,7 +59,7 @@ static bool parse_module(struct kineto_reader *reader, const struct ops_json_mem
 	if (row->type != '[')
 		return false;
 	for (int i = 0; i < FIELDS; i++)
-		if (!ops_json_take_element(&cursor, &fields[i]))
+		if (!ops_json_parse_element(&cursor, &fields[i]))
 			return false;
 	if (fields[NAME].type != '"' || fields[CLASS].type != '"' || fields[PATH].type != '"' || fields[ALIASES].type != '[' ||
 	    !kineto_modules_parse_id(&fields[NUMBER], OPS_NONE, &module.number) ||
@@ -85,6 +85,6 @@ void kineto_read_own_modules(struct kineto_reader *reader, const struct ops_json
 
 	if (reader->module_count || array->type != '[')
 		return;
-	while (ops_json_take_element(&cursor, &row) && parse_module(reader, &row))
+	while (ops_json_parse_element(&cursor, &row) && parse_module(reader, &row))
 		;
 }

@@ -30,7 +30,7 @@ static bool parse_whole(const struct ops_json_member *array, struct ops_storage 
 
 	if (array->type != '[')
 		return false;
-	while (count < WHOLE_FIELDS && ops_json_take_element(&cursor, &fields[count]))
+	while (count < WHOLE_FIELDS && ops_json_parse_element(&cursor, &fields[count]))
 		count++;
 	if (count < 2 || !kineto_integer(&fields[0], &address) ||
 	    !kineto_storages_parse_number(&fields[1], (int64_t)OPS_STORAGE_BYTES_MAX, &bytes))
@@ -66,7 +66,7 @@ void kineto_read_own_storages(struct kineto_reader *reader, const struct ops_jso
 
 	if (reader->storages.count || array->type != '[')
 		return;
-	while (ops_json_take_element(&cursor, &row) && parse_whole(&row, &storage)) {
+	while (ops_json_parse_element(&cursor, &row) && parse_whole(&row, &storage)) {
 		added = OPS_ARRAY_PUSH(&reader->storages);
 		if (!added) {
 			reader->code = ops_fault_memory(reader->in->error);
@@ -86,7 +86,7 @@ static bool kineto_storages_parse_role(struct kineto_reader *reader, const struc
 	if (row->type != '[')
 		return false;
 	for (int i = 0; i < ROLE_FIELDS; i++)
-		if (!ops_json_take_element(&cursor, &fields[i]))
+		if (!ops_json_parse_element(&cursor, &fields[i]))
 			return false;
 	if (!kineto_integer(&fields[0], &record.time_ns) || record.time_ns > KINETO_TIME_MAX ||
 	    record.time_ns < -KINETO_TIME_MAX || !kineto_storages_parse_place(reader, &fields[1], &record.storage) ||
@@ -108,7 +108,7 @@ void kineto_read_own_roles(struct kineto_reader *reader, const struct ops_json_m
 	if (reader->has_roles || array->type != '[')
 		return;
 	reader->has_roles = true;
-	while (ops_json_take_element(&cursor, &row) && kineto_storages_parse_role(reader, &row))
+	while (ops_json_parse_element(&cursor, &row) && kineto_storages_parse_role(reader, &row))
 		;
 }
 
@@ -122,7 +122,7 @@ bool kineto_read_storages(struct kineto_reader *reader, const struct ops_json_me
 	if (array->type != '[')
 		return false;
 	list->size = 0;
-	while (ops_json_take_element(&cursor, &value)) {
+	while (ops_json_parse_element(&cursor, &value)) {
 		if (!kineto_storages_parse_place(reader, &value, &storage))
 			return false;
 		ops_buffer_append(list, &storage, sizeof(storage));

@@ -181,9 +181,9 @@ static bool parse_own_track(struct kineto_reader *reader, const struct ops_json_
 	bool stream = false;
 	uint32_t lane;
 
-	if (row->type != '[' || !ops_json_take_element(&cursor, &kind) || !ops_json_take_element(&cursor, &pid) ||
-	    !ops_json_take_element(&cursor, &tid) || !ops_json_take_element(&cursor, &shown) || !ops_json_take_element(&cursor, &number) ||
-	    !ops_json_take_element(&cursor, &name) || !kineto_integer(&kind, &kind_number) || name.type != '"' ||
+	if (row->type != '[' || !ops_json_parse_element(&cursor, &kind) || !ops_json_parse_element(&cursor, &pid) ||
+	    !ops_json_parse_element(&cursor, &tid) || !ops_json_parse_element(&cursor, &shown) || !ops_json_parse_element(&cursor, &number) ||
+	    !ops_json_parse_element(&cursor, &name) || !kineto_integer(&kind, &kind_number) || name.type != '"' ||
 	    !kineto_integer(&number, &number_number) || number_number < 0 || number_number > INT32_MAX)
 		return false;
 	place.pid = kineto_tracks_parse_name(reader, &pid, OPS_TRACK_PID_TEXT, &place, &stream);
@@ -216,7 +216,7 @@ void kineto_read_own_tracks(struct kineto_reader *reader, const struct ops_json_
 
 	if (reader->tracks.count || array->type != '[')
 		return;
-	while (ops_json_take_element(&cursor, &row) && parse_own_track(reader, &row))
+	while (ops_json_parse_element(&cursor, &row) && parse_own_track(reader, &row))
 		;
 }
 
@@ -228,8 +228,8 @@ static bool parse_function(struct kineto_reader *reader, const struct ops_json_m
 	int64_t first;
 	uint32_t *index;
 
-	if (row->type != '[' || !ops_json_take_element(&cursor, &name) || !ops_json_take_element(&cursor, &file) ||
-	    !ops_json_take_element(&cursor, &line) || name.type != '"' || file.type != '"' || !kineto_integer(&line, &first) ||
+	if (row->type != '[' || !ops_json_parse_element(&cursor, &name) || !ops_json_parse_element(&cursor, &file) ||
+	    !ops_json_parse_element(&cursor, &line) || name.type != '"' || file.type != '"' || !kineto_integer(&line, &first) ||
 	    first < 0 || first > UINT32_MAX)
 		return false;
 	function.name = kineto_string(reader, &name);
@@ -249,7 +249,7 @@ void kineto_read_functions(struct kineto_reader *reader, const struct ops_json_m
 
 	if (reader->functions.count || array->type != '[')
 		return;
-	while (ops_json_take_element(&cursor, &row) && parse_function(reader, &row))
+	while (ops_json_parse_element(&cursor, &row) && parse_function(reader, &row))
 		;
 }
 

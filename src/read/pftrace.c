@@ -788,7 +788,7 @@ static void put_arrows(struct pftrace *p, uint32_t track, const struct packet *p
 			put_arrow(p, field.value, track, packet, event, out);
 			continue;
 		}
-		for (struct ops_pb_message packed = ops_pb_inside(&field); ops_pb_take_fixed(&packed, 8, &field.value);)
+		for (struct ops_pb_message packed = ops_pb_inside(&field); ops_pb_parse_fixed(&packed, 8, &field.value);)
 			put_arrow(p, field.value, track, packet, event, out);
 	}
 }
@@ -1063,7 +1063,7 @@ static enum ops_code next_packet(struct pftrace *p, struct ops_pb_message *ret_m
 			return OPS_OK;
 		if (at < window->end && (uint8_t)*at != (TRACE_PACKET << 3 | OPS_PB_BYTES))
 			return ops_reading_fault(p->in, at, "a packet is expected");
-		if (at < window->end && ops_pb_take_varint((at++, &at), window->end, &size) && size <= (uint64_t)(window->end - at)) {
+		if (at < window->end && ops_pb_parse_varint((at++, &at), window->end, &size) && size <= (uint64_t)(window->end - at)) {
 			*ret_message = (struct ops_pb_message){.at = at, .end = at + size};
 			window->at = (char *)at + size;
 			return OPS_OK;

@@ -208,7 +208,7 @@ static bool pop_mark(struct machine *m, size_t *ret_height)
 }
 
 /* Passes the items of the stack from `height` on to the container. */
-static bool give_items(struct machine *m, slot_t container, size_t height, bool as_dict)
+static bool pickle_add_items(struct machine *m, slot_t container, size_t height, bool as_dict)
 {
 	size_t count = m->stack.count - height;
 	struct pickle_value became = value_of(m, container);
@@ -242,7 +242,7 @@ static bool add_items(struct machine *m, size_t height, bool as_dict)
 		return pickle_fail(m, "items for a value that is not a container");
 	if (as_dict && (m->stack.count - height) % 2)
 		return pickle_fail(m, "a key without a value");
-	return give_items(m, container, height, as_dict);
+	return pickle_add_items(m, container, height, as_dict);
 }
 
 /* Makes the items a tuple, which is treated as a list. */
@@ -255,7 +255,7 @@ static bool make_tuple(struct machine *m, size_t height)
 	if (!push_container(m))
 		return false;
 	tuple = m->stack.items[--m->stack.count];
-	return give_items(m, tuple, height, false) && push(m, tuple);
+	return pickle_add_items(m, tuple, height, false) && push(m, tuple);
 }
 
 static bool add_above_mark(struct machine *m, bool as_dict)

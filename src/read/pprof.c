@@ -282,7 +282,7 @@ static enum ops_code read_pprof_sample(struct pprof_profile *p, struct ops_pb_me
 		if (field.type == OPS_PB_VARINT)
 			code = add_number(p, sample, field.number, field.value);
 		while (!code && field.type == OPS_PB_BYTES && field.number <= SAMPLE_VALUE && packed.at < packed.end &&
-		       ops_pb_take_varint(&packed.at, packed.end, &number))
+		       ops_pb_parse_varint(&packed.at, packed.end, &number))
 			code = add_number(p, sample, field.number, number);
 	}
 	return !code && inside.malformed ? pprof_fault(p, inside.at, "a sample that is not a Sample message") : code;

@@ -34,7 +34,7 @@ static bool is_perfetto(const char *head, size_t size)
 		const char *place = head + at + 1;
 		uint64_t length;
 
-		if (at >= size || head[at] != '\n' || !ops_pb_take_varint(&place, head + size, &length))
+		if (at >= size || head[at] != '\n' || !ops_pb_parse_varint(&place, head + size, &length))
 			return false;
 		at = (size_t)(place - head);
 		if (length > size - at)

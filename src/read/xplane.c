@@ -677,15 +677,15 @@ bool ops_is_xplane(const char *head, size_t size)
 	struct ops_pb_message message = {head, head + size, false};
 	uint64_t length, ignored;
 
-	if (!size || *message.at++ != (SPACE_PLANE << 3 | OPS_PB_BYTES) || !ops_pb_take_varint(&message.at, message.end, &length))
+	if (!size || *message.at++ != (SPACE_PLANE << 3 | OPS_PB_BYTES) || !ops_pb_parse_varint(&message.at, message.end, &length))
 		return false;
 	if (message.at < message.end && *message.at == (1 << 3 | OPS_PB_VARINT)) {
 		message.at++;
-		if (!ops_pb_take_varint(&message.at, message.end, &ignored))
+		if (!ops_pb_parse_varint(&message.at, message.end, &ignored))
 			return false;
 	}
 	if (message.at == message.end || *message.at++ != (PLANE_NAME << 3 | OPS_PB_BYTES) ||
-	    !ops_pb_take_varint(&message.at, message.end, &length) || !length || length > (uint64_t)(message.end - message.at))
+	    !ops_pb_parse_varint(&message.at, message.end, &length) || !length || length > (uint64_t)(message.end - message.at))
 		return false;
 	for (uint64_t i = 0; i < length; i++)
 		if (message.at[i] < ' ')

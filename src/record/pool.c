@@ -234,7 +234,7 @@ struct ops_block *ops_pool_alloc(void)
 	return block;
 }
 
-void ops_pool_give(struct ops_block *block)
+void ops_pool_return(struct ops_block *block)
 {
 	struct chunk *chunk = block->home;
 

@@ -29,7 +29,7 @@
 struct ops_block *ops_pool_alloc(void);
 
 /* Returns a block to the pool. Frees a packed block (ops_block_pack). */
-void ops_pool_give(struct ops_block *block);
+void ops_pool_return(struct ops_block *block);
 
 /* Maps and touches chunks until `bytes` of them are free, and keeps that amount until ops_pool_trim. */
 bool ops_pool_prefault(uint64_t bytes);

@@ -173,7 +173,7 @@ static struct ops_memory_slot *ring_add_record(struct ops_ring *ring)
 		added = unit ? OPS_ARRAY_PUSH(&ring->units) : NULL;
 		if (!added) {
 			if (unit)
-				ops_pool_give(unit);
+				ops_pool_return(unit);
 			return NULL;
 		}
 		*added = unit;
@@ -364,7 +364,7 @@ void ops_ring_free(struct ops_ring *ring)
 	if (!ring)
 		return;
 	for (size_t i = 0; i < ring->units.count; i++)
-		ops_pool_give(ring->units.items[i]);
+		ops_pool_return(ring->units.items[i]);
 	OPS_ARRAY_RELEASE(&ring->units);
 	ops_map_release(&ring->places);
 	ops_free(ring->entries);

@@ -66,7 +66,7 @@ void ops_recorder_retire(struct ops_block *block)
 		block->next = ops_recorder.limbo;
 		ops_recorder.limbo = block;
 	} else {
-		ops_pool_give(block);
+		ops_pool_return(block);
 	}
 }
 
@@ -207,7 +207,7 @@ void ops_recorder_drop_ring(void)
 
 /* --- lifetime ---------------------------------------------------------------------------------------------------- */
 
-/* Makes `recording` that of a new session, which is not recorded yet. Returns its number; 0 if a session is in progress. */
+/* Assigns `recording` to a new session, which has not started yet. Returns its number; 0 if a session is in progress. */
 static uint64_t open_session(struct ops_recording *recording, uint64_t max_bytes)
 {
 	uint64_t session = 0;

@@ -64,7 +64,7 @@ void ops_share_drop_block(struct ops_share *share)
 		ops_recorder_retire(block);
 		pthread_mutex_unlock(&ops_recorder.lock);
 	} else {
-		ops_pool_give(block); /* a packed copy has no slots in use */
+		ops_pool_return(block); /* a packed copy has no slots in use */
 	}
 }
 
@@ -134,7 +134,7 @@ void ops_recording_free(struct ops_recording *recording)
 	}
 	while ((block = recording->baseline)) {
 		recording->baseline = block->next;
-		ops_pool_give(block);
+		ops_pool_return(block);
 	}
 	ops_arena_release(&recording->module_arena);
 	ops_intern_release(&recording->texts);

@@ -69,7 +69,7 @@ static struct ops_block *next_unit(struct ops_spill *spill)
 	if (unit && ops_pool_is_in_file(unit))
 		return unit;
 	if (unit)
-		ops_pool_give(unit);
+		ops_pool_return(unit);
 	spill_fail(spill, ops_pool_file_error(spill->file) ? ops_pool_file_error(spill->file) : ENOSPC);
 	return NULL;
 }
@@ -452,10 +452,10 @@ static void release_spill(struct ops_spill *spill)
 	detach(spill);
 	while ((part = spill->log)) {
 		spill->log = part->next;
-		ops_pool_give(part);
+		ops_pool_return(part);
 	}
 	if (spill->header)
-		ops_pool_give(spill->header);
+		ops_pool_return(spill->header);
 	if (spill->file)
 		ops_pool_file_unref(spill->file);
 	ops_free(spill->path);

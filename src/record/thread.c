@@ -210,9 +210,9 @@ static bool is_member(const struct recorder_thread *thread, uint64_t epoch)
 /* Number of blocks of a file that cannot grow that are reserved for the log. */
 #define SPARE_BLOCKS 16u
 
-static void give_ring_block(struct ops_block *block)
+static void return_ring_block(struct ops_block *block)
 {
-	ops_pool_give(block);
+	ops_pool_return(block);
 	ops_recorder_refund(OPS_BLOCK_BYTES);
 }
 
@@ -223,7 +223,7 @@ static struct ops_block *pop_ring_block(void)
 
 	while ((old = ops_ring_pop(ops_recorder.ring, false))) {
 		if (block)
-			give_ring_block(block);
+			return_ring_block(block);
 		block = old;
 	}
 	if (!block && ops_recorder_charge(OPS_BLOCK_BYTES)) {
@@ -238,7 +238,7 @@ static struct ops_block *pop_ring_block(void)
 	if (!block)
 		block = ops_ring_pop(ops_recorder.ring, true);
 	while (block && ops_recorder.bytes > ops_recorder.max_bytes && (old = ops_ring_pop(ops_recorder.ring, true)))
-		give_ring_block(old);
+		return_ring_block(old);
 	return block;
 }
 
@@ -291,7 +291,7 @@ static bool next_block(struct recorder_thread *thread, uint64_t epoch, bool *ret
 	}
 	pthread_mutex_unlock(&ops_recorder.lock);
 	if (block && !taken && !reuse)
-		ops_pool_give(block);
+		ops_pool_return(block);
 	else if (taken)
 		ops_spill_block(epoch, block);
 	*ret_over = over;

@@ -15,7 +15,7 @@
 #include "serve/archive.h"
 
 /* Asks the archive's process; the question has the parameters of the request. */
-static enum ops_code ask(struct request *request, const char *question, const char *trace, struct ops_buffer *reply,
+static enum ops_code query_archive(struct request *request, const char *question, const char *trace, struct ops_buffer *reply,
                          struct ops_error *error)
 {
 	struct ops_buffer text = {0};
@@ -45,7 +45,7 @@ static enum ops_code answer_archive_table(struct request *request, const char *i
 	enum ops_code code = OPS_OK;
 
 	if (request->api->archive)
-		code = ask(request, id, NULL, &reply, error);
+		code = query_archive(request, id, NULL, &reply, error);
 	if (!code && reply.size)
 		ops_json_find_member((struct ops_string){reply.bytes, reply.size}, "rows", &rows);
 	if (!code)
@@ -88,7 +88,7 @@ static enum ops_code write_id(struct request *request, const char *path, char **
 	ops_json_open(&json, '{');
 	ops_json_member_text(&json, "id", id);
 	ops_json_close(&json, '}');
-	return ops_buffer_give(&text, text.failed ? ops_fault_memory(error) : OPS_OK, ret_text, ret_size, error);
+	return ops_buffer_detach(&text, text.failed ? ops_fault_memory(error) : OPS_OK, ret_text, ret_size, error);
 }
 
 static enum ops_code answer_archived(struct request *request, char **ret_text, size_t *ret_size, struct ops_error *error)
@@ -100,7 +100,7 @@ static enum ops_code answer_archived(struct request *request, char **ret_text, s
 
 	if (!request->api->archive)
 		return request_fail(request, 404, error, "trace '%.80s' does not exist", trace);
-	code = ask(request, "trace", trace, &reply, error);
+	code = query_archive(request, "trace", trace, &reply, error);
 	if (code == OPS_INVALID)
 		request->status = 404;
 	if (!code && ops_json_find_member((struct ops_string){reply.bytes, reply.size}, "path", &value))

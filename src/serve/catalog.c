@@ -18,7 +18,7 @@
 
 /* --- making room ---------------------------------------------------------------------------------------------------- */
 
-static void catalog_give_up(struct catalog *catalog, struct served *served)
+static void catalog_drop_trace(struct catalog *catalog, struct served *served)
 {
 	ops_memory_timeline_free(served->memory);
 	ops_timeline_free(served->timeline);
@@ -45,7 +45,7 @@ static void catalog_make_room(struct catalog *catalog)
 		}
 		if (!oldest)
 			return;
-		catalog_give_up(catalog, oldest);
+		catalog_drop_trace(catalog, oldest);
 	}
 }
 

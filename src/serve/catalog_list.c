@@ -54,7 +54,7 @@ static void unlist_twins(struct served **sorted, size_t count)
 
 /* Known entries replace entries that were found again; other known entries are appended. `found` has capacity for them, and is
  * released by the caller. */
-static void catalog_list_take_over(struct catalog *catalog, served_list *found, struct served **known)
+static void catalog_list_merge(struct catalog *catalog, served_list *found, struct served **known)
 {
 	size_t known_count = catalog->traces.count, kept = 0;
 	served_list list = *found;
@@ -103,7 +103,7 @@ static enum ops_code list_again(struct catalog *catalog, served_list *found, str
 	if (sorted && OPS_ARRAY_RESERVE(found, catalog->traces.count))
 		known = sort_by_id(&catalog->traces);
 	if (known)
-		catalog_list_take_over(catalog, found, known);
+		catalog_list_merge(catalog, found, known);
 	else
 		code = ops_fault_memory(error);
 	pthread_mutex_unlock(&catalog->lock);

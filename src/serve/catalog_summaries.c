@@ -57,7 +57,7 @@ static void keep_failure(struct served *served, const struct ops_trace *trace, c
 	ops_json_member_text(&json, "error", error->text);
 	ops_json_close(&json, '}');
 	trace_job_read(trace, served->path, &facts);
-	if (!ops_buffer_give(&out, OPS_OK, &text, &size, &ignored))
+	if (!ops_buffer_detach(&out, OPS_OK, &text, &size, &ignored))
 		keep(served, trace, &facts, text, size);
 }
 
@@ -92,7 +92,7 @@ enum ops_code catalog_summary(struct served *served, char **ret_text, size_t *re
 	if (!code)
 		ops_buffer_append(&out, served->summary, served->summary_size);
 	pthread_mutex_unlock(&catalog->lock);
-	return ops_buffer_give(&out, code, ret_text, ret_size, error);
+	return ops_buffer_detach(&out, code, ret_text, ret_size, error);
 }
 
 /* Applies the limits of a reply. */

@@ -158,7 +158,7 @@ static enum ops_code answer_source(struct request *request, char **ret_text, siz
 	ops_json_bool(&json, events->count && changed_ns > events->start_ns[0]);
 	ops_json_close(&json, '}');
 	ops_buffer_release(&source);
-	return ops_buffer_give(&out, code, ret_text, ret_size, error);
+	return ops_buffer_detach(&out, code, ret_text, ret_size, error);
 }
 
 const struct route source_routes[] = {

@@ -29,7 +29,7 @@ static enum ops_code answer_server(struct request *request, char **ret_text, siz
 	ops_json_key(&json, "viewer");
 	ops_json_bool(&json, assets_have_viewer());
 	ops_json_close(&json, '}');
-	return ops_buffer_give(&out, OPS_OK, ret_text, ret_size, error);
+	return ops_buffer_detach(&out, OPS_OK, ret_text, ret_size, error);
 }
 
 /* `summaries` is "all", the id of a trace (for those in its directory), or "known". */
@@ -45,7 +45,7 @@ static enum ops_code answer_traces(struct request *request, char **ret_text, siz
 	ops_json_open(&json, '{');
 	catalog_write(request->api->catalog, summaries != NULL, &json);
 	ops_json_close(&json, '}');
-	return ops_buffer_give(&out, OPS_OK, ret_text, ret_size, error);
+	return ops_buffer_detach(&out, OPS_OK, ret_text, ret_size, error);
 }
 
 /* --- the traces of a request ---------------------------------------------------------------------------------------- */
@@ -117,7 +117,7 @@ static enum ops_code answer_analyses(struct request *request, char **ret_text, s
 	}
 	ops_json_close(&json, ']');
 	ops_json_close(&json, '}');
-	return ops_buffer_give(&out, OPS_OK, ret_text, ret_size, error);
+	return ops_buffer_detach(&out, OPS_OK, ret_text, ret_size, error);
 }
 
 static enum ops_code trace_routes_check_args(const char *args, struct ops_error *error)

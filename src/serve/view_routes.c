@@ -54,7 +54,7 @@ static enum ops_code write_top_finding(struct request *request, struct ops_json_
 	rank.trace = request_trace(request, 0);
 	ops_buffer_append_text(&out, "{}");
 	if (!code)
-		code = ops_buffer_give(&out, code, &text, &size, error);
+		code = ops_buffer_detach(&out, code, &text, &size, error);
 	if (!code)
 		code = ops_adviser_add(adviser, &rank, error);
 	if (!code)
@@ -105,7 +105,7 @@ static enum ops_code select_views(struct request *request, char **ret_text, size
 		code = view_routes_write_parts(request, parts->bytes, &json, error);
 		ops_json_close(&json, '}');
 	}
-	return ops_buffer_give(&out, code, ret_text, ret_size, error);
+	return ops_buffer_detach(&out, code, ret_text, ret_size, error);
 }
 
 /* --- tables --------------------------------------------------------------------------------------------------------- */

@@ -268,7 +268,7 @@ static enum ops_code merge_each(struct ranks *ranks, size_t count,
 	for (size_t i = 0; !code && i < count; i++) {
 		struct ops_trace *trace = NULL;
 
-		code = ranks->source->take(ranks->source->context, i, &trace, ranks->error);
+		code = ranks->source->get(ranks->source->context, i, &trace, ranks->error);
 		if (!code && !ranks->first) {
 			ranks->first = trace;
 			ops_trace_ref(trace);

@@ -515,7 +515,7 @@ static void watcher_read_offset(struct watcher *of)
 	pthread_mutex_unlock(&of->lock);
 }
 
-static void watcher_look(struct watcher *of, uint64_t step_count, int64_t now_ns)
+static void watcher_check(struct watcher *of, uint64_t step_count, int64_t now_ns)
 {
 	if (now_ns < of->next_look_ns)
 		return;
@@ -556,7 +556,7 @@ static void *watcher_run(void *context)
 			watcher_sample(of, now_ns);
 		else
 			of->sampled_step = 0;
-		watcher_look(of, step_count, now_ns);
+		watcher_check(of, step_count, now_ns);
 		now_ns = ops_clock_read_ns(CLOCK_MONOTONIC);
 		pthread_mutex_lock(&of->lock);
 		next_ns = watcher_next(of, now_ns);

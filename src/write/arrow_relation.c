@@ -306,5 +306,5 @@ enum ops_code ops_arrow_tables_json(char **ret_text, size_t *ret_size, struct op
 	ops_json_open(&json, '{');
 	relations_json(&json);
 	ops_json_close(&json, '}');
-	return ops_buffer_give(&out, OPS_OK, ret_text, ret_size, error);
+	return ops_buffer_detach(&out, OPS_OK, ret_text, ret_size, error);
 }

@@ -90,7 +90,7 @@ static void test_object(void **state)
 		char *bytes = alone(object_text, cut);
 		struct ops_json_cursor cursor = {bytes, bytes + cut, NULL};
 
-		assert_int_equal(ops_json_take_object(&cursor, &object), cut < size ? OPS_JSON_MORE : OPS_JSON_DONE);
+		assert_int_equal(ops_json_parse_object(&cursor, &object), cut < size ? OPS_JSON_MORE : OPS_JSON_DONE);
 		if (cut == size) {
 			assert_ptr_equal(cursor.at, cursor.end);
 			assert_int_equal(object.count, 4);

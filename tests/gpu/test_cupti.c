@@ -813,7 +813,7 @@ static void no_buffer_is_left_if_all_are_used(void **state)
 	for (struct ops_cupti_buffer *next, *full = ops_cupti_buffers_drain(&buffers); full; full = next) {
 		assert_ptr_equal(full->bytes, taken[++drained]);
 		next = full->next;
-		ops_cupti_buffers_give(full);
+		ops_cupti_buffers_return(full);
 	}
 	assert_int_equal(drained, OPS_CUPTI_BUFFERS - 1);
 	ops_cupti_buffers_release(&buffers);

@@ -25,7 +25,7 @@ EARLY_AUTOGRAD, EARLY_EVENT = torch.autograd.profiler.profile, torch.autograd.pr
 CPU = torch.profiler.ProfilerActivity.CPU
 
 
-# What torch, and the warnings module, note there of themselves.
+# Attributes that torch and the warnings module set there.
 NOTES = ("_cupti_monitor", "_cupti_monitor_checked", "_cupti_monitor_module", "__warningregistry__")
 
 

@@ -36,7 +36,7 @@ static void assert_added(const struct ops_diagnostic *items, size_t count, const
 	char *made;
 
 	ops_buffer_append_text(&buffer, text);
-	assert_int_equal(ops_buffer_give(&buffer, OPS_OK, &made, &size, NULL), OPS_OK);
+	assert_int_equal(ops_buffer_detach(&buffer, OPS_OK, &made, &size, NULL), OPS_OK);
 	assert_int_equal(ops_diagnostics_add(items, count, &made, &size, NULL), OPS_OK);
 	assert_string_equal(made, expected);
 	assert_int_equal(size, strlen(expected));

@@ -330,7 +330,7 @@ bool advice_read_machine(struct advice *advice);
 /* The texts are borrowed from the metadata of the trace. */
 struct advice_proof advice_find_proof(const struct advice *advice, const char *rule);
 void advice_correct_times(struct advice *advice);
-bool advice_take_out_waits(struct advice *advice);
+bool advice_subtract_waits(struct advice *advice);
 bool advice_find_captures(struct advice *advice);
 bool advice_find_stalls(struct advice *advice);
 bool advice_find_steps(struct advice *advice);

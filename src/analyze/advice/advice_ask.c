@@ -163,7 +163,7 @@ enum ops_code ops_adviser_finish(struct ops_adviser *adviser, enum ops_format fo
 		advice_write_brief(&adviser->report, &out);
 	else
 		advice_write_text(&adviser->report, format == OPS_FORMAT_MARKDOWN, &out);
-	return ops_buffer_give(&out, OPS_OK, ret_text, ret_size, error);
+	return ops_buffer_detach(&out, OPS_OK, ret_text, ret_size, error);
 }
 
 enum ops_code ops_adviser_add_top(struct ops_adviser *adviser, char **text, size_t *size, struct ops_error *error)
@@ -212,5 +212,5 @@ enum ops_code ops_trace_summary(const struct ops_rank *rank, char **ret_text, si
 		ops_json_close(&json, '}');
 	}
 	ops_adviser_free(adviser);
-	return ops_buffer_give(&out, code, ret_text, ret_size, error);
+	return ops_buffer_detach(&out, code, ret_text, ret_size, error);
 }

@@ -123,5 +123,5 @@ enum ops_code ops_advice_rules(enum ops_format format, char **ret_text, size_t *
 		advice_list_write_page(&out);
 	else
 		out.failed |= !advice_list_write_table(format, &out);
-	return ops_buffer_give(&out, OPS_OK, ret_text, ret_size, error);
+	return ops_buffer_detach(&out, OPS_OK, ret_text, ret_size, error);
 }

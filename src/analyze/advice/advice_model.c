@@ -315,7 +315,7 @@ bool advice_init(struct advice *advice, const struct ops_trace *trace, struct ad
 	done = ops_places_init(&advice->places, trace) && advice->operators && advice->views && advice_model_allocate(advice) && advice_read_machine(advice);
 	if (done)
 		advice_correct_times(advice);
-	done = done && find_zones(advice) && advice_find_captures(advice) && advice_take_out_waits(advice) && advice_find_steps(advice);
+	done = done && find_zones(advice) && advice_find_captures(advice) && advice_subtract_waits(advice) && advice_find_steps(advice);
 	done = done && find_forwards(advice) && advice_model_find_places(advice) && advice_find_stalls(advice) &&
 	       advice_idle_find(advice) && advice_charge_device(advice);
 	if (done) {

@@ -71,7 +71,7 @@ static bool depends(const struct tracing *tracing, const struct advice *advice, 
 	return false;
 }
 
-static bool advice_recurrent_take(struct tracing *tracing, struct advice *advice, uint32_t row)
+static bool advice_recurrent_add(struct tracing *tracing, struct advice *advice, uint32_t row)
 {
 	uint32_t index = advice->loop_of[row];
 	struct ops_storage storage;
@@ -103,7 +103,7 @@ static bool advice_recurrent_walk(struct tracing *tracing, struct advice *advice
 			                         (loop->begin_count / loop->least_count);
 		}
 		if (advice_is_operator(advice, row) && !(advice->zone[row] & ADVICE_IN_OPERATOR))
-			done = advice_recurrent_take(tracing, advice, row);
+			done = advice_recurrent_add(tracing, advice, row);
 	}
 	return done;
 }

@@ -235,7 +235,7 @@ static void assign_without_steps(struct advice *advice, struct own *rows, size_t
 		assign_to_excess(advice, rows, count, INT64_MAX, true);
 }
 
-bool advice_take_out_waits(struct advice *advice)
+bool advice_subtract_waits(struct advice *advice)
 {
 	size_t rows_max = advice->events->count + 1, count;
 	bool without_steps = advice->views->unmarked && advice->machine.threads > 1;

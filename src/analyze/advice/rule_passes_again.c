@@ -88,7 +88,7 @@ static uint32_t passes_over(const struct advice *advice, uint32_t node, uint32_t
 }
 
 /* Decides for a node of the loop whether it depends on an earlier iteration, and what it passes over. */
-static void look_at_node(struct pass_search *search, const struct advice *advice, const struct advice_loop *loop, uint32_t node)
+static void classify_node(struct pass_search *search, const struct advice *advice, const struct advice_loop *loop, uint32_t node)
 {
 	const struct data_flow *flow = advice->flow;
 	uint32_t inherited = OPS_NONE;
@@ -139,7 +139,7 @@ static bool search_loop(struct pass_search *search, struct advice_result *result
 		search->over[end] = OPS_NONE;
 		if (!is_in_loop(advice, loop, end))
 			continue;
-		look_at_node(search, advice, loop, end);
+		classify_node(search, advice, loop, end);
 		if (search->over[end] != OPS_NONE)
 			done = count_read(search, search->over[end]);
 	}

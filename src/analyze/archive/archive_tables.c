@@ -111,5 +111,5 @@ enum ops_code ops_archive_table(const char *id, struct ops_string rows, char **r
 		code = ops_fault_memory(error);
 	ops_buffer_release(&scratch);
 	result_release(&result);
-	return ops_buffer_give(&out, code, ret_text, ret_size, error);
+	return ops_buffer_detach(&out, code, ret_text, ret_size, error);
 }

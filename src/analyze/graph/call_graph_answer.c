@@ -189,11 +189,11 @@ static uint8_t *mark_below(const struct call_graph *graph, uint32_t event)
 }
 
 static void write_indexes(struct ops_json_writer *json, const char *key, const struct call_graph *graph,
-                          const uint8_t *below, uint32_t event, bool (*take)(const struct call_graph *, uint32_t, uint32_t))
+                          const uint8_t *below, uint32_t event, bool (*has)(const struct call_graph *, uint32_t, uint32_t))
 {
 	ops_json_member_open(json, key, '[');
 	for (uint32_t at = 0; at < graph->table->count; at++)
-		if (at != event && below[at] && take(graph, at, event))
+		if (at != event && below[at] && has(graph, at, event))
 			ops_json_integer(json, graph->table->rows[at].index);
 	ops_json_close(json, ']');
 }

@@ -74,7 +74,7 @@ static enum ops_code overlay_read(struct copy *copy, struct value *ret_value)
 {
 	for (;;) {
 		struct ops_json_cursor cursor = {.at = copy->window.at, .end = copy->window.end};
-		enum ops_json_result result = ops_json_take_value(&cursor, &ret_value->member);
+		enum ops_json_result result = ops_json_parse_value(&cursor, &ret_value->member);
 		enum ops_code code;
 
 		/* A number may continue beyond the window. */

@@ -92,5 +92,5 @@ enum ops_code ops_incident_read(const char *directory, const char *name, char **
 	if (ferror(file))
 		code = ops_fault_errno(error, errno, "cannot read '%s'", path);
 	fclose(file);
-	return ops_buffer_give(&text, code, ret_text, ret_size, error);
+	return ops_buffer_detach(&text, code, ret_text, ret_size, error);
 }

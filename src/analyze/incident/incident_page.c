@@ -401,7 +401,7 @@ enum ops_code ops_incident_page(const char *report, size_t report_size, enum ops
 		code = ops_json_validate(report, report_size, error);
 		ops_buffer_append(&page.out, report, report_size);
 		ops_buffer_append_text(&page.out, "\n");
-		return ops_buffer_give(&page.out, code, ret_text, ret_size, error);
+		return ops_buffer_detach(&page.out, code, ret_text, ret_size, error);
 	}
 	if (format != OPS_FORMAT_TEXT && format != OPS_FORMAT_MARKDOWN)
 		return ops_fault(error, OPS_INVALID, "an incident is shown as text, Markdown or JSON");
@@ -412,5 +412,5 @@ enum ops_code ops_incident_page(const char *report, size_t report_size, enum ops
 		code = ops_fault_memory(error);
 	ops_buffer_release(&page.scratch);
 	incident_facts_release(&facts);
-	return ops_buffer_give(&page.out, code, ret_text, ret_size, error);
+	return ops_buffer_detach(&page.out, code, ret_text, ret_size, error);
 }

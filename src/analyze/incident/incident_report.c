@@ -279,5 +279,5 @@ enum ops_code ops_incident_report(const char *facts_text, size_t facts_size, con
 	ops_buffer_release(&cause.text);
 	ops_buffer_release(&cause.title);
 	incident_facts_release(&facts);
-	return ops_buffer_give(&out, code, ret_text, ret_size, error);
+	return ops_buffer_detach(&out, code, ret_text, ret_size, error);
 }

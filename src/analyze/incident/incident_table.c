@@ -105,5 +105,5 @@ enum ops_code ops_incident_table(const struct ops_string *ids, const struct ops_
 		code = ops_fault_memory(error);
 	ops_buffer_release(&scratch);
 	result_release(&result);
-	return ops_buffer_give(&out, code, ret_text, ret_size, error);
+	return ops_buffer_detach(&out, code, ret_text, ret_size, error);
 }

@@ -262,5 +262,5 @@ enum ops_code ops_lines(const struct ops_trace *trace, enum ops_format format, s
 		done = line_answers_write_table(trace, format, rows_max, columns, &out);
 	}
 	out.failed |= !done;
-	return ops_buffer_give(&out, OPS_OK, ret_text, ret_size, error);
+	return ops_buffer_detach(&out, OPS_OK, ret_text, ret_size, error);
 }

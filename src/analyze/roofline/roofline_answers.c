@@ -331,5 +331,5 @@ enum ops_code ops_roofline(const struct ops_trace *trace, const struct ops_roofl
 	else if (!code && !write_table(&roofline, rows, options, &out))
 		out.failed = true;
 	roofline_release(&roofline);
-	return ops_buffer_give(&out, code, ret_text, ret_size, error);
+	return ops_buffer_detach(&out, code, ret_text, ret_size, error);
 }

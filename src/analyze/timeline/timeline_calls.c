@@ -185,5 +185,5 @@ enum ops_code ops_timeline_calls(const struct ops_timeline *timeline, struct ops
 		write_calls(&calls, row, &json);
 	OPS_ARRAY_RELEASE(&calls.items);
 	OPS_ARRAY_RELEASE(&calls.lines);
-	return ops_buffer_give(&out, done ? OPS_OK : ops_fault_memory(error), ret_text, ret_size, error);
+	return ops_buffer_detach(&out, done ? OPS_OK : ops_fault_memory(error), ret_text, ret_size, error);
 }

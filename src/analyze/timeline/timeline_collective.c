@@ -158,5 +158,5 @@ enum ops_code ops_timelines_collective(const struct ops_timeline *const *timelin
 		timeline_collective_write(timelines, &ranks, operation, &json);
 	out.failed |= !done;
 	ranks_release(&ranks);
-	return ops_buffer_give(&out, OPS_OK, ret_text, ret_size, error);
+	return ops_buffer_detach(&out, OPS_OK, ret_text, ret_size, error);
 }

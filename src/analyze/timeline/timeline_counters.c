@@ -492,5 +492,5 @@ enum ops_code ops_timeline_counters(const struct ops_timeline *timeline, const s
 	}
 	ops_json_close(&json, ']');
 	ops_json_close(&json, '}');
-	return ops_buffer_give(&out, code, ret_text, ret_size, error);
+	return ops_buffer_detach(&out, code, ret_text, ret_size, error);
 }

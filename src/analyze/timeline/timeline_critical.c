@@ -128,5 +128,5 @@ enum ops_code ops_timeline_critical_path(const struct ops_timeline *timeline, st
 		timeline_critical_write_path(timeline, &path, region.name, &json);
 	critical_path_release(&path);
 	event_set_release(&set);
-	return ops_buffer_give(&out, code, ret_text, ret_size, error);
+	return ops_buffer_detach(&out, code, ret_text, ret_size, error);
 }

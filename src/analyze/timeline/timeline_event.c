@@ -243,5 +243,5 @@ enum ops_code ops_timeline_event(const struct ops_timeline *timeline, uint32_t r
 	if (row >= timeline->events->count)
 		return ops_fault(error, OPS_INVALID, "row %u does not exist", row);
 	timeline_event_write_event(timeline, &json, row);
-	return ops_buffer_give(&out, OPS_OK, ret_text, ret_size, error);
+	return ops_buffer_detach(&out, OPS_OK, ret_text, ret_size, error);
 }

@@ -102,5 +102,5 @@ enum ops_code ops_timeline_flows(const struct ops_timeline *timeline, const stru
 	ops_json_member(&f.json, "total", (int64_t)f.total);
 	ops_json_close(&f.json, '}');
 	ops_free(f.wanted);
-	return ops_buffer_give(&out, code, ret_text, ret_size, error);
+	return ops_buffer_detach(&out, code, ret_text, ret_size, error);
 }

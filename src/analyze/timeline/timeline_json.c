@@ -128,7 +128,7 @@ enum ops_code ops_timeline_json(const struct ops_timeline *timeline, char **ret_
 	timeline_counters_write(timeline, &json);
 	timeline_json_write_steps(timeline, &json);
 	ops_json_close(&json, '}');
-	return ops_buffer_give(&out, OPS_OK, ret_text, ret_size, error);
+	return ops_buffer_detach(&out, OPS_OK, ret_text, ret_size, error);
 }
 
 enum ops_code ops_timeline_strings(const struct ops_timeline *timeline, const uint32_t *ids, size_t count, char **ret_text,
@@ -151,5 +151,5 @@ enum ops_code ops_timeline_strings(const struct ops_timeline *timeline, const ui
 	}
 	ops_json_close(&json, ']');
 	ops_json_close(&json, '}');
-	return ops_buffer_give(&out, code, ret_text, ret_size, error);
+	return ops_buffer_detach(&out, code, ret_text, ret_size, error);
 }

@@ -296,5 +296,5 @@ enum ops_code ops_timeline_range(const struct ops_timeline *timeline, const stru
 	ops_free(range.covered);
 	OPS_ARRAY_RELEASE(&range.sums);
 	OPS_ARRAY_RELEASE(&range.next);
-	return ops_buffer_give(&out, code, ret_text, ret_size, error);
+	return ops_buffer_detach(&out, code, ret_text, ret_size, error);
 }

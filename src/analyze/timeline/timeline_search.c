@@ -224,5 +224,5 @@ enum ops_code ops_timeline_search(const struct ops_timeline *timeline, const str
 	ops_free(s.bins);
 	OPS_ARRAY_RELEASE(&s.hits);
 	OPS_ARRAY_RELEASE(&s.names);
-	return ops_buffer_give(&out, code, ret_text, ret_size, error);
+	return ops_buffer_detach(&out, code, ret_text, ret_size, error);
 }

@@ -193,5 +193,5 @@ enum ops_code ops_timeline_tiles(const struct ops_timeline *timeline, const stru
 			code = ops_fault_memory(error);
 	}
 	OPS_ARRAY_RELEASE(&boxes.list);
-	return ops_buffer_give(&out, code, ret_bytes, ret_size, error);
+	return ops_buffer_detach(&out, code, ret_bytes, ret_size, error);
 }

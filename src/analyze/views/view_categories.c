@@ -33,7 +33,7 @@ static void view_categories_sum(const struct ops_views *views, struct sum sums[O
 }
 
 void view_each_category(const struct ops_views *views, size_t most,
-                        void (*take)(void *context, const struct view_category_row *row), void *context)
+                        void (*visit)(void *context, const struct view_category_row *row), void *context)
 {
 	struct sum sums[OPS_CATEGORY_COUNT];
 	double all_ns = 0, steps = view_step_divisor(views);
@@ -42,7 +42,7 @@ void view_each_category(const struct ops_views *views, size_t most,
 	for (int i = 0; i < OPS_CATEGORY_COUNT; i++)
 		all_ns += (double)sums[i].total_ns;
 	for (size_t i = 0; i < OPS_CATEGORY_COUNT && i < most && sums[i].calls; i++)
-		take(context, &(struct view_category_row){
+		visit(context, &(struct view_category_row){
 				      .category = ops_category_name(sums[i].category),
 				      .calls = sums[i].calls,
 				      .total_ns = sums[i].total_ns,

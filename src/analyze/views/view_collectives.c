@@ -71,7 +71,7 @@ static bool view_collectives_add_collective(struct ops_views *views, struct ops_
 }
 
 /* A node inside a collective is part of it. */
-static void spread(struct ops_views *views)
+static void propagate_collectives(struct ops_views *views)
 {
 	for (size_t i = 0; i < views->nodes.count; i++) {
 		struct view_node *node = &views->nodes.items[i];
@@ -170,7 +170,7 @@ bool view_collectives_find(struct ops_views *views)
 		    (views->names[views->events->name[row]] & VIEW_NAME_COLLECTIVE))
 			done = view_collectives_add_collective(views, &by_id, row);
 	if (done) {
-		spread(views);
+		propagate_collectives(views);
 		assign_kernels(views, &by_id);
 		done = make_ranges(views);
 	}

@@ -124,7 +124,7 @@ static void view_communication_write_operation(void *context, const struct view_
 }
 
 /* There are only as many operations as distinct names, which are few. */
-bool view_each_operation(const struct ops_views *views, void (*take)(void *context, const struct view_operation *operation),
+bool view_each_operation(const struct ops_views *views, void (*visit)(void *context, const struct view_operation *operation),
                          void *context)
 {
 	size_t count = 0;
@@ -134,7 +134,7 @@ bool view_each_operation(const struct ops_views *views, void (*take)(void *conte
 	if (done) {
 		qsort_r(operations, count, sizeof(*operations), view_communication_compare, (void *)views->trace);
 		for (size_t i = 0; i < count; i++)
-			take(context, &(struct view_operation){ops_trace_string(views->trace, operations[i].name),
+			visit(context, &(struct view_operation){ops_trace_string(views->trace, operations[i].name),
 			                                       operations[i].calls, operations[i].bytes,
 			                                       ops_intervals_length(&operations[i].ranges)});
 	}

@@ -44,8 +44,8 @@ struct view_operation {
 	int64_t bytes;
 	int64_t latency_ns;
 };
-/* Calls `take` for each name. Returns false if out of memory. */
-bool view_each_operation(const struct ops_views *views, void (*take)(void *context, const struct view_operation *operation),
+/* Calls `visit` for each name. Returns false if out of memory. */
+bool view_each_operation(const struct ops_views *views, void (*visit)(void *context, const struct view_operation *operation),
                          void *context);
 
 /* Gets by collective the text in `texts` that identifies its operation among those of all ranks (derive/operations.h). This and the

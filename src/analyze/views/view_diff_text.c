@@ -356,7 +356,7 @@ enum ops_code ops_diff(const struct ops_trace *base, const struct ops_trace *exp
 	else if (done)
 		view_diff_write_text(&diff, format == OPS_FORMAT_MARKDOWN, options ? options->columns : 0, &out);
 	out.failed |= !done;
-	code = ops_buffer_give(&out, OPS_OK, ret_text, ret_size, error);
+	code = ops_buffer_detach(&out, OPS_OK, ret_text, ret_size, error);
 	if (!code && ret_verdict)
 		*ret_verdict = diff.verdict;
 	view_diff_release(&diff);

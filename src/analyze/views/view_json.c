@@ -43,7 +43,7 @@ enum ops_code ops_views_json(const struct ops_trace *trace, enum ops_rules rules
 	done = view_json_write_trace(trace, rules, &json);
 	ops_json_close(&json, '}');
 	out.failed |= !done;
-	return ops_buffer_give(&out, OPS_OK, ret_text, ret_size, error);
+	return ops_buffer_detach(&out, OPS_OK, ret_text, ret_size, error);
 }
 
 /* --- runs ----------------------------------------------------------------------------------------------------------- */
@@ -157,7 +157,7 @@ enum ops_code ops_run_json(const struct ops_trace_source *source, const struct o
 		code = ops_fault_memory(error);
 	ops_json_close(&json, '}');
 	view_json_release(&run);
-	return ops_buffer_give(&out, code, ret_text, ret_size, error);
+	return ops_buffer_detach(&out, code, ret_text, ret_size, error);
 }
 
 enum ops_code ops_distributed_json(const struct ops_rank *ranks, size_t count, char **ret_text, size_t *ret_size,
@@ -173,5 +173,5 @@ enum ops_code ops_distributed_json(const struct ops_rank *ranks, size_t count, c
 	done = done && view_write_distributed(run.some, run.count, &json);
 	view_json_release(&run);
 	out.failed |= !done;
-	return ops_buffer_give(&out, OPS_OK, ret_text, ret_size, error);
+	return ops_buffer_detach(&out, OPS_OK, ret_text, ret_size, error);
 }

@@ -261,7 +261,7 @@ bool view_write_kernels(const struct ops_views *views, struct ops_json_writer *j
 }
 
 static void view_kernels_pass_row(const struct table *table, const struct row *row, double all_ns,
-                                  void (*take)(void *context, const struct view_kernel_row *row), void *context)
+                                  void (*visit)(void *context, const struct view_kernel_row *row), void *context)
 {
 	const struct ops_views *views = table->views;
 	const struct view_kernel *kernel = &views->kernels.items[row->kernel];
@@ -280,11 +280,11 @@ static void view_kernels_pass_row(const struct table *table, const struct row *r
 		out.grid = text_or_none(views, kernel->grid);
 		out.block = text_or_none(views, kernel->block);
 	}
-	take(context, &out);
+	visit(context, &out);
 }
 
 bool view_each_kernel(const struct ops_views *views, bool by_operator, size_t most,
-                      void (*take)(void *context, const struct view_kernel_row *row), void *context)
+                      void (*visit)(void *context, const struct view_kernel_row *row), void *context)
 {
 	struct table table = {.views = views, .by_operator = by_operator};
 	bool done = view_kernels_table_init(&table);
@@ -293,7 +293,7 @@ bool view_each_kernel(const struct ops_views *views, bool by_operator, size_t mo
 	for (size_t i = 0; i < table.rows.count; i++)
 		all_ns += (double)table.rows.items[i].total_ns;
 	for (size_t i = 0; done && i < table.rows.count && i < most; i++)
-		view_kernels_pass_row(&table, &table.rows.items[i], all_ns, take, context);
+		view_kernels_pass_row(&table, &table.rows.items[i], all_ns, visit, context);
 	view_kernels_table_release(&table);
 	return done;
 }

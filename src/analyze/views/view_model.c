@@ -123,7 +123,7 @@ static uint8_t part_of(struct ops_views *views, uint32_t row)
 	}
 }
 
-static void see(struct ops_views *views, int64_t start_ns, int64_t end_ns)
+static void include_time(struct ops_views *views, int64_t start_ns, int64_t end_ns)
 {
 	if (views->parsed++ == 0 || start_ns < views->first_ns)
 		views->first_ns = start_ns;
@@ -162,13 +162,13 @@ static void find_parts(struct ops_views *views)
 			continue;
 		}
 		view_model_mark(views, part, views->names[events->name[row]]);
-		see(views, events->start_ns[row], events->end_ns[row]);
+		include_time(views, events->start_ns[row], events->end_ns[row]);
 	}
 	views->has_collectives = views->has_nccl || views->has_gloo;
 	records = ops_trace_memory(views->trace, &count);
 	for (size_t i = 0; i < count; i++)
 		if (!records[i].out_of_memory)
-			see(views, records[i].time_ns, records[i].time_ns);
+			include_time(views, records[i].time_ns, records[i].time_ns);
 }
 
 /* --- model ---------------------------------------------------------------------------------------------------------- */

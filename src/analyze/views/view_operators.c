@@ -223,7 +223,7 @@ static void view_operators_release(struct table *table)
 }
 
 bool view_each_operator(const struct ops_views *views, size_t most,
-                        void (*take)(void *context, const struct view_operator_row *row), void *context)
+                        void (*visit)(void *context, const struct view_operator_row *row), void *context)
 {
 	struct extras extras = {.operators = ops_operators_of(views->trace)};
 	struct table by_name = {.views = views, .extras = &extras};
@@ -234,7 +234,7 @@ bool view_each_operator(const struct ops_views *views, size_t most,
 	for (size_t i = 0; done && i < by_name.rows.count && i < most; i++) {
 		const struct row *row = &by_name.rows.items[i];
 
-		take(context, &(struct view_operator_row){ops_trace_string(views->trace, row->name), row->calls, row->host_total_ns,
+		visit(context, &(struct view_operator_row){ops_trace_string(views->trace, row->name), row->calls, row->host_total_ns,
 		                                          row->host_self_ns, row->device_total_ns, row->device_self_ns, row->flops,
 		                                          row->longest});
 	}

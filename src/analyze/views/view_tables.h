@@ -40,11 +40,11 @@ struct view_operator_row {
 /* Visits the first `most` operators by name, those with most device time, else host time, first. Returns false if out
  * of memory. */
 bool view_each_operator(const struct ops_views *views, size_t most,
-                        void (*take)(void *context, const struct view_operator_row *row), void *context);
+                        void (*visit)(void *context, const struct view_operator_row *row), void *context);
 
 /* Visits the first `most` rows of the table of kernels, longest first. Returns false if out of memory. */
 bool view_each_kernel(const struct ops_views *views, bool by_operator, size_t most,
-                      void (*take)(void *context, const struct view_kernel_row *row), void *context);
+                      void (*visit)(void *context, const struct view_kernel_row *row), void *context);
 
 struct view_category_row {
 	const char *category; /* ops_category_name() */
@@ -57,7 +57,7 @@ struct view_category_row {
 
 /* Visits the first `most` categories of device work that occur, longest first. */
 void view_each_category(const struct ops_views *views, size_t most,
-                        void (*take)(void *context, const struct view_category_row *row), void *context);
+                        void (*visit)(void *context, const struct view_category_row *row), void *context);
 
 #define VIEW_BY_OPERATOR 1u /* option of table_kernels */
 

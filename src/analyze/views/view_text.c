@@ -408,5 +408,5 @@ enum ops_code ops_views_text(const struct ops_trace *trace, enum ops_rules rules
 	fit_names_release(&page.names);
 	if (page.ascii)
 		page.out.size = ops_format_ascii(page.out.bytes, page.out.size);
-	return ops_buffer_give(&page.out, OPS_OK, ret_text, ret_size, error);
+	return ops_buffer_detach(&page.out, OPS_OK, ret_text, ret_size, error);
 }

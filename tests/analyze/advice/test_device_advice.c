@@ -332,7 +332,7 @@ static double limit_ms(double first, double block, double tensor, double reserve
 static void leaves_filled_caches_alone(void **state)
 {
 	(void)state;
-	/* Of a server: weights, and a cache that was allocated before the recording or at its begin. */
+	/* Of a server: weights, and a cache that was allocated before the recording or at its start. */
 	assert_true(limit_ms(38, 0.001, 1, 39.5) < 0);
 	assert_true(limit_ms(14, 24, 1, 39.5) < 0);
 	/* Activations of half the memory, and a cache that leaves less than they need. */
