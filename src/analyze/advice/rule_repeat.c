@@ -54,6 +54,8 @@ struct numbering {
 	int64_t kept_ns;           /* time of those of them that do not come from constants alone */
 	uint64_t fresh;            /* last number assigned to contents of unknown origin */
 	size_t next;               /* index of the next memory record */
+	int64_t followed_ns;       /* time up to which memory has been followed, and the track whose operator that was for */
+	uint32_t followed_track;
 };
 
 #define MANY (OPS_NONE - 1)
@@ -238,13 +240,17 @@ static void follow_views(struct numbering *numbering, const struct advice *advic
 }
 
 /* Follows allocations up to `time_ns`: those of the operator at `row` are its results, others are new. */
-static bool rule_repeat_follow_memory(struct numbering *numbering, const struct advice *advice, int64_t time_ns,
+static bool rule_repeat_follow_memory(struct numbering *numbering, const struct advice *advice, uint32_t track, int64_t time_ns,
                                       struct value result)
 {
 	size_t count;
 	const struct ops_memory_record *records = ops_trace_memory(advice->trace, &count);
 	uint64_t nth = 0;
 
+	if (time_ns > numbering->followed_ns) {
+		numbering->followed_ns = time_ns;
+		numbering->followed_track = track;
+	}
 	for (; numbering->next < count && records[numbering->next].time_ns <= time_ns; numbering->next++) {
 		struct value value = {--numbering->fresh, OPS_NONE, false, true};
 
@@ -423,9 +429,12 @@ static bool rule_repeat_follow(struct numbering *numbering, struct advice_result
 	uint64_t key, first;
 	struct value value;
 	bool writes, makes = numbering->makes[advice->events->name[row]] != 0;
-	bool random = numbering->random[advice->events->name[row]] != 0;
+	uint32_t track = advice->events->track[row];
+	/* What another thread did to memory before an operator that overlaps with it is unknown. */
+	bool random = numbering->random[advice->events->name[row]] != 0 ||
+	              (advice->events->start_ns[row] < numbering->followed_ns && track != numbering->followed_track);
 
-	if (!rule_repeat_follow_memory(numbering, advice, advice->events->start_ns[row], (struct value){0, OPS_NONE, false, false}))
+	if (!rule_repeat_follow_memory(numbering, advice, track, advice->events->start_ns[row], (struct value){0, OPS_NONE, false, false}))
 		return false;
 	key = rule_repeat_key_of(numbering, advice, row, &writes, &value, &first);
 	follow_views(numbering, advice, row);
@@ -438,7 +447,7 @@ static bool rule_repeat_follow(struct numbering *numbering, struct advice_result
 	}
 	value.number = key;
 	value.made_by = makes ? row : OPS_NONE;
-	if (!rule_repeat_follow_memory(numbering, advice, advice->events->end_ns[row], value))
+	if (!rule_repeat_follow_memory(numbering, advice, track, advice->events->end_ns[row], value))
 		return false;
 	if (writes && !write_values(numbering, advice, row, &value))
 		return false;
@@ -455,6 +464,7 @@ static bool go_through(struct numbering *numbering, struct advice_result *result
 
 	numbering->pass = pass;
 	numbering->next = 0;
+	numbering->followed_ns = INT64_MIN;
 	numbering->values.count = 0;
 	numbering->fresh = 0; /* the same numbers in each pass */
 	ops_map_release(&numbering->seen);

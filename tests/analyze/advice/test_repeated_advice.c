@@ -53,6 +53,30 @@ static void finds_work_on_the_same_part(void **state)
 	assert_true(gain_of("repeated-work", rows_at_once, false) < 0);
 }
 
+/* A layer of two values that get the same memory, one after another. Meanwhile, another thread runs an operator. */
+static void layers_next_to_a_thread(struct writer *w, bool cause)
+{
+	if (cause)
+		scene_op(w->b, 1, "aten::sort", w->now_ns, w->now_ns + 900000);
+	w->now_ns += 1000;
+	for (int i = 0; i < 2; i++) {
+		allocate(w, LARGE, 400000);
+		USE(w, "aten::rand", 1000, -1, {INPUT, 1, 1, 0, false});
+		allocate(w, SMALL, 400000);
+		USE(w, "aten::linear", 200000, -1, {LARGE, 100, 1000, 0, false}, {WEIGHT, 1000, 1000, 0, false});
+		allocate(w, LARGE, -400000);
+		USE(w, "aten::sort", 1000, -1, {SMALL, 100, 1000, 0, false});
+		allocate(w, SMALL, -400000);
+	}
+}
+
+static void knows_that_threads_reuse_memory(void **state)
+{
+	(void)state;
+	assert_true(gain_of("repeated-work", layers_next_to_a_thread, true) < 0);
+	assert_true(gain_of("repeated-work", layers_next_to_a_thread, false) < 0);
+}
+
 /* Operators on 1000 rows, of which two slices keep 400 and of these 100. Another operator reads all or none of the first result. */
 static void cropped(struct writer *w, bool cause)
 {
@@ -321,6 +345,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(finds_work_on_the_same_part),
+		cmocka_unit_test(knows_that_threads_reuse_memory),
 		cmocka_unit_test(follows_parts_through_local_operators),
 		cmocka_unit_test(finds_modules_that_can_be_joined),
 		cmocka_unit_test(follows_padding_through_encoders),
