@@ -266,10 +266,10 @@ void fit_wrap(struct ops_buffer *out, struct ops_string text, size_t room)
 	const char *at = text.bytes, *end = ops_string_end(text);
 
 	for (size_t used = 0, size; at < end; at += size) {
-		const char *blank = memchr(at + 1, ' ', (size_t)(end - at - 1));
 		size_t length;
 
-		size = blank ? (size_t)(blank - at) : (size_t)(end - at);
+		for (size = 1; at + size < end && (at[size] != ' ' || (at + size + 1 < end && at[size + 1] == '%'));)
+			size++;
 		length = ops_text_length((struct ops_string){at, size});
 		if (room && used && used + length > room) {
 			ops_buffer_append_text(out, "\n");

@@ -188,7 +188,7 @@ static size_t piece(const char *at, const char *end, size_t *ret_columns)
 }
 
 /* Returns where to break the line that starts at `line` so that it takes at most `columns`: after the last word that fits or, if
- * a word is too long, within it. */
+ * a word is too long, within it. A percent sign stays with its figure. */
 static const char *fold_at(const char *line, const char *end, size_t columns)
 {
 	const char *blank = NULL;
@@ -197,7 +197,7 @@ static const char *fold_at(const char *line, const char *end, size_t columns)
 	for (const char *at = line; at < end; at += piece(at, end, &more), column += more) {
 		if (column > columns && blank)
 			return blank;
-		if (*at == ' ' && at > line && at[-1] != ' ')
+		if (*at == ' ' && at > line && at[-1] != ' ' && (at + 1 == end || at[1] != '%'))
 			blank = at;
 	}
 	return column > columns && blank ? blank : end;

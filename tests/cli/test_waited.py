@@ -2,6 +2,7 @@
 """How long steps waited for a CPU is the same in views, its text and Markdown, the report and the advice."""
 
 import json
+import re
 
 import pytest
 
@@ -38,6 +39,14 @@ def test_one_share_everywhere(opstrobe, tmp_path, waited, much):
     assert (", without waits for a CPU" in advice["base"]["text"]) == much and (
         expected in advice["base"]["text"]
     ) == much
+    warning = f"waited for a CPU: {100 * share:.1f} %"
+    assert [finding["predicted_gain_warning"] for finding in advice["findings"]] == [
+        warning if much else None for _ in advice["findings"]
+    ]
+    for words in (("t.json",), ("report", "--format", "markdown", "t.json"), ("advise", "t.json")):
+        gains = re.findall(r"saves [^(]*\(([^)]*)\)", " ".join(opstrobe(*words).stdout.split()))
+        assert len(gains) == len(advice["findings"])
+        assert all(re.fullmatch(r"\d+\.\d %" + (f"; {warning}" if much else ""), gain) for gain in gains)
     for form in ("text", "markdown"):
         assert (expected in " ".join(opstrobe("advise", "--format", form, "t.json").stdout.split())) == much
     (line,) = [

@@ -5,8 +5,8 @@
 import type { Finding, Where } from "../../../web/src/data/replies";
 
 /** Returns "saves about 12 % of a step", or an empty text if there is no predicted gain. */
-export function gainOf({ predicted_gain_percent: percent, predicted_gain_bound: bound }: Finding): string {
-	return percent === null || percent <= 0 ? "" : `saves ${bound} ${percent.toFixed(percent < 10 ? 1 : 0)} % of a step`;
+export function gainOf({ predicted_gain_percent: percent, predicted_gain_bound: bound, predicted_gain_warning: warning }: Finding): string {
+	return percent === null || percent <= 0 ? "" : `saves ${bound} ${percent.toFixed(percent < 10 ? 1 : 0)} % of a step${warning ? `; ${warning}` : ""}`;
 }
 
 /** Returns "train.py:12 in step", as far as known. */

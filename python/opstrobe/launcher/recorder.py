@@ -218,7 +218,8 @@ class RunRecorder:
         def counted(*args: Any) -> Any:
             before = self._children
             process = fork_exec(*args)
-            self._children = before + 1  # with a preexec_fn the process was also counted as a fork
+            # With a preexec_fn the process was also counted as a fork.
+            self._children = before + (not _is_resource_tracker(args[0]))
             return process
 
         module.fork_exec = counted

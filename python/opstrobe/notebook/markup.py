@@ -52,7 +52,8 @@ def _finding(finding: Mapping[str, Any]) -> str:
     percent = finding["predicted_gain_percent"] or 0.0
     colour = _SEVERITY_COLOURS.get(finding["severity"], "currentColor")
     bound = _text(finding["predicted_gain_bound"])
-    gain = f"{_bar(percent, colour)}{bound} {percent:.1f} % of a step" if percent > 0 else ""
+    warning = f" ({_text(finding['predicted_gain_warning'])})" if finding.get("predicted_gain_warning") else ""
+    gain = f"{_bar(percent, colour)}{bound} {percent:.1f} % of a step{warning}" if percent > 0 else ""
     measured = finding.get("measured")
     if measured:
         gain += f" (measured: {measured['gain_percent']:.1f} %, {measured['gain_lower_percent']:.1f} % to {measured['gain_upper_percent']:.1f} %)"

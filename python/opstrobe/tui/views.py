@@ -240,7 +240,8 @@ def finding_gain(finding: dict[str, Any]) -> str:
     percent = finding["predicted_gain_percent"]
     if not percent:
         return "–"
-    return f"{finding['predicted_gain_bound']} {percent:.1f} %"
+    warning = f" ({finding['predicted_gain_warning']})" if finding["predicted_gain_warning"] else ""
+    return f"{finding['predicted_gain_bound']} {percent:.1f} %{warning}"
 
 
 # --- operators
@@ -731,7 +732,7 @@ class Advice(View):
         table = self.query_one(TableView)
         table.descending = False
         table.is_chosen = self._open
-        table.show(columns, rows, answer["summary"])
+        table.show(columns, rows, " ".join(filter(None, [answer["summary"] + ".", answer["base"]["text"]])))
 
     def _open(self, finding: Row) -> None:
         self.trace_app.push_screen(Sheet(shorten(printable(finding["title"]), _NAME_SHOWN), finding_text(finding)))

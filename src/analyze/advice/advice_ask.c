@@ -2,6 +2,8 @@
  *
  * Runs the rules on each trace of a run in turn, then those about all ranks together.
  */
+#include <math.h>
+
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
 #include "base/fault.h"
@@ -90,10 +92,11 @@ enum ops_code ops_adviser_add(struct ops_adviser *adviser, const struct ops_rank
 	if (done && !adviser->report.traces) {
 		adviser->report.step_ms = advice_step_ms(&advice, (double)advice.steps_ns);
 		adviser->report.mean_ms = view_step_average_ns(advice.views, VIEW_TIME_COUNT) / 1e6;
-		adviser->report.waited_ratio = advice.machine.waited_ratio;
 		adviser->report.steady = (uint32_t)advice.step_count;
 		adviser->report.steps = advice.real_steps ? (uint32_t)advice.views->steps.count : 0;
+		adviser->report.waited_ratio = (double)NAN;
 	}
+	adviser->report.waited_ratio = fmax(adviser->report.waited_ratio, advice.machine.waited_ratio); /* known or not */
 	adviser->report.incomplete += advice.incomplete;
 	adviser->report.of_samples += advice.is_of_samples;
 	advice_release(&advice);

@@ -78,9 +78,22 @@ static void advice_write_proof(struct ops_json_writer *json, const struct advice
 	ops_json_close(json, '}');
 }
 
-/* `brief`: for one line of a list, without the texts and with only the first place. */
-static void write_finding(struct ops_json_writer *json, const struct advice_finding *finding, bool brief)
+#define GAIN_ROOM 128
+/* "waited for a CPU: 23.0 %", which every gain has next to it if the machine distorted the figures. Returns false if not. */
+static bool format_gain_warning(const struct advice_report *report, char ret_text[GAIN_ROOM])
 {
+	if (!(report->waited_ratio > VIEW_WAITED_MUCH)) /* or not known */
+		return false;
+	snprintf(ret_text, GAIN_ROOM, "waited for a CPU: %.1f %%", 100 * report->waited_ratio);
+	return true;
+}
+
+/* `brief`: for one line of a list, without the texts and with only the first place. */
+static void write_finding(struct ops_json_writer *json, const struct advice_report *report, const struct advice_finding *finding,
+                          bool brief)
+{
+	char warning[GAIN_ROOM];
+
 	ops_json_open(json, '{');
 	ops_json_member_text(json, "id", finding->rule->id);
 	ops_json_member_text(json, "title", finding->rule->title);
@@ -98,6 +111,11 @@ static void write_finding(struct ops_json_writer *json, const struct advice_find
 	ops_json_member_number(json, "predicted_gain_ms_per_step", finding->gain_ms);
 	ops_json_member_number(json, "predicted_gain_percent", finding->gain_pct);
 	ops_json_member_text(json, "predicted_gain_bound", advice_bound_name(finding->rule->bound));
+	ops_json_key(json, "predicted_gain_warning");
+	if (format_gain_warning(report, warning))
+		ops_json_word(json, warning);
+	else
+		ops_json_null(json);
 	advice_write_proof(json, &finding->proof);
 	if (!brief) {
 		ops_json_member_open(json, "links", '[');
@@ -111,7 +129,7 @@ void advice_write_top(const struct advice_report *report, bool brief, struct ops
 {
 	ops_json_key(json, "top_finding");
 	if (report->findings.count)
-		write_finding(json, &report->findings.items[0], brief);
+		write_finding(json, report, &report->findings.items[0], brief);
 	else
 		ops_json_null(json);
 }
@@ -173,8 +191,9 @@ static size_t base_text(const struct advice_report *report, char *text, size_t r
 		used = (size_t)snprintf(text, room, "Percentages are shares of the average steady step, %s%s (%u of %u steps are steady; "
 		                        "all steps take %s on average).", step, without, report->steady, report->steps, mean);
 	if (waited)
-		used += (size_t)snprintf(text + used, room - used, " Steps waited for a CPU for %.1f %% of their time, because other "
-		                         "threads had it: figures are too high.", 100 * report->waited_ratio);
+		used += (size_t)snprintf(text + used, room - used, " Steps%s waited for a CPU for %.1f %% of their time, because other "
+		                         "threads had it: figures are too high.", report->traces > 1 ? " of a trace" : "",
+		                         100 * report->waited_ratio);
 	return used;
 }
 
@@ -186,7 +205,7 @@ void advice_write_json(const struct advice_report *report, struct ops_buffer *ou
 
 	ops_json_open(&json, '{');
 	OPS_JSON_LIST(&json, "findings", i, report->findings.count,
-	              write_finding(&json, &report->findings.items[i], false));
+	              write_finding(&json, report, &report->findings.items[i], false));
 	/* Of the first trace; percentages are shares of this. */
 	ops_json_member_open(&json, "base", '{');
 	ops_json_member_number(&json, "ms", report->step_ms);
@@ -245,12 +264,14 @@ static void append_word(const struct advice_style *style, const char *word, size
 		ops_buffer_append(style->out, word, size);
 }
 
-/* Size of the text up to the next space. */
+/* Size of the text up to the next space at which a line may end. A percent sign stays with its figure. */
 static size_t word_size(const char *text, size_t size)
 {
-	const char *space = memchr(text, ' ', size);
+	size_t at = 0;
 
-	return space ? (size_t)(space - text) : size;
+	while (at < size && (text[at] != ' ' || (at + 1 < size && text[at + 1] == '%')))
+		at++;
+	return at;
 }
 
 static void advice_write_append_wrapped(const struct advice_style *style, enum advice_speaker speaker, const char *text,
@@ -351,23 +372,25 @@ static bool is_per_step(const struct advice_report *report)
 	return report->steps || report->traces > 1;
 }
 
-/* ": saves about 12.3 ms a step (4.5 %)" */
-static void format_gain(const struct advice_report *report, const struct advice_finding *finding, char *text, size_t size)
+/* ": saves about 12.3 ms a step (4.5 %; waited for a CPU: 23.0 %)" */
+static void format_gain(const struct advice_report *report, const struct advice_finding *finding, char text[2 * GAIN_ROOM])
 {
-	char ms[32];
+	char ms[32], warning[GAIN_ROOM];
+	bool warns = format_gain_warning(report, warning);
 
+	if (!gains(finding))
+		return;
 	format_ms(finding->gain_ms, ms, sizeof(ms));
-	if (gains(finding))
-		snprintf(text, size, ": saves %s %s%s (%.1f %%)", advice_bound_name(finding->rule->bound), ms,
-		         is_per_step(report) ? " a step" : "", finding->gain_pct);
+	snprintf(text, 2 * GAIN_ROOM, ": saves %s %s%s (%.1f %%%s%s)", advice_bound_name(finding->rule->bound), ms,
+	         is_per_step(report) ? " a step" : "", finding->gain_pct, warns ? "; " : "", warns ? warning : "");
 }
 
 static void append_judgement(const struct advice_style *style, const struct advice_report *report,
                              const struct advice_finding *finding)
 {
-	char text[256], gain[64] = "";
+	char text[512], gain[2 * GAIN_ROOM] = "";
 
-	format_gain(report, finding, gain, sizeof(gain));
+	format_gain(report, finding, gain);
 	snprintf(text, sizeof(text), "%s%s, confidence %s [%s]", advice_severity_name(finding->severity), gain,
 	         advice_confidence_name(finding->confidence), finding->rule->id);
 	advice_append_words(style, ADVICE_OF_RULE, text, strlen(text));
@@ -534,9 +557,9 @@ void advice_write_brief(const struct advice_report *report, struct ops_buffer *o
 
 	for (size_t i = 0; i < shown; i++) {
 		const struct advice_finding *finding = &report->findings.items[i];
-		char gain[64] = "";
+		char gain[2 * GAIN_ROOM] = "";
 
-		format_gain(report, finding, gain, sizeof(gain));
+		format_gain(report, finding, gain);
 		ops_buffer_printf(out, "%zu. %s%s\n", i + 1, finding->rule->title, gain);
 		if (finding->where_count)
 			append_where(&style, &finding->where[0]);

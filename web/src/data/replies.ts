@@ -266,6 +266,8 @@ export interface Finding {
 	predicted_gain_percent: number | null;
 	/** Meaning of the two predicted gains. */
 	predicted_gain_bound: "about" | "at least" | "at most";
+	/** "waited for a CPU: 23.0 %", if that distorted the figures. */
+	predicted_gain_warning: string | null;
 	measured: Measured | null;
 	links: string[];
 }
@@ -306,6 +308,8 @@ export interface Analysis {
 	traces: "ranks" | "pair";
 	/** It is about device work, and has no results without it. */
 	needs_device_work: boolean;
+	/** It is about files other than traces. */
+	reads_other_files: boolean;
 	options: AnalysisOption[];
 }
 
@@ -545,7 +549,9 @@ export interface IncidentReply {
 	/** Where the thread of the step was by samples, and where it is in other steps. */
 	sampled?: { samples: number; usual_samples: number; usual_steps: number; period_ns: number; places: { doing: string; where: StackFrame | null; share: number; usual_share: number }[] };
 	/** What the black box measured of its cost. */
-	black_box?: { unit?: "step" | "call"; overhead: { share: number; low: number; high: number; shadow_steps: number } | null; shadow_steps?: number; budget: number; detail: string; exceeded: number | null };
+	/** The overhead of the black box, and the detail that was switched off because of it. */
+	overhead_text?: string;
+	detail_text?: string;
 	memory: { growth_per_step_bytes: number | null; held?: TableReply } | null;
 	time_ns: number;
 	pid: number;

@@ -40,13 +40,14 @@ export function noFindings(trace: TraceEntry, summary: string): string {
 
 /** The predicted gain. The saving has a minus sign, next to which "at least" would be ambiguous. */
 export function Gain({ finding }: { finding: Finding }) {
-	const { predicted_gain_percent: percent, predicted_gain_ms_per_step: ms, predicted_gain_bound: bound } = finding;
+	const { predicted_gain_percent: percent, predicted_gain_ms_per_step: ms, predicted_gain_bound: bound, predicted_gain_warning: warning } = finding;
 	const gain = percent !== null && percent > 0 ? `−${grouped(percent, 1)} %` : ms !== null && ms > 0 ? `−${grouped(ms, 3)} ms` : undefined;
 	return (
 		<span class="gain">
 			{gain && bound === "at most" && <small>up to </small>}
 			{gain ?? finding.severity}
 			{gain && bound === "at least" && <small> or more</small>}
+			{gain && warning && <small class="warning"> {warning}</small>}
 		</span>
 	);
 }
@@ -64,6 +65,7 @@ export function FindingCard({ trace, asked, finding, whole, index, chosen }: Fin
 				<div class="gain-bar">
 					<span class="gain-figure">{`predicted to save ${bound} ${grouped(percent, 1)} % of ${whole}`}</span>
 					{ms !== null && <span class="soft">{`${grouped(ms, 3)} ms`}</span>}
+					{finding.predicted_gain_warning && <span class="warning">{finding.predicted_gain_warning}</span>}
 					<Meter label="Predicted gain" share={percent / 100} />
 				</div>
 			)}

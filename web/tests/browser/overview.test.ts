@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { OverviewReply } from "../../src/data/replies";
+import type { AdviceReply, OverviewReply } from "../../src/data/replies";
 import { launch, Tab } from "./browser";
 import { expectShowsWithUnit } from "./grid";
 import { printed, Server } from "./server";
@@ -24,6 +24,16 @@ function busy(): object {
 	}
 	const steps = Array.from({ length: 8 }, (_, i) => [i, 70000, 20000, 0, 0]);
 	return { machine: { processors: 2, steps }, traceEvents: events };
+}
+
+/** Six steps that wait for their data for most of their time, and for a CPU for 230 of 1,000 µs. */
+function loading(): object {
+	const events = Array.from({ length: 6 }, (_, i) => [
+		row("user_annotation", `ProfilerStep#${i}`, 1000 * i, 1000),
+		row("user_annotation", "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 1000 * i, 600),
+		row("cpu_op", "aten::mm", 1000 * i + 650, 300),
+	]).flat();
+	return { machine: { processors: 2, steps: Array.from({ length: 6 }, (_, i) => [i, 800_000, 230_000, 0, 0]) }, traceEvents: events };
 }
 
 let browser: Browser;
@@ -61,6 +71,29 @@ test("a slow step is explained, and a busy machine is mentioned", async () => {
 	await tab.page.locator(".slow-steps a").first().click();
 	await tab.page.waitForURL(/#\/timeline\//);
 	await tab.close();
+	tab.expectQuiet();
+});
+
+test("each gain has the share of waits for a CPU next to it", async () => {
+	writeFileSync(join(folder, "loading.json"), JSON.stringify(loading()));
+	const both = await Server.start(join(folder, "busy.json"), join(folder, "loading.json"));
+	const tab = await Tab.open(browser, both.at("overview", both.traces.find((each) => each.name.startsWith("loading"))!));
+	const { page } = tab;
+	const { findings } = printed("advise", join(folder, "loading.json")) as AdviceReply;
+	const gains = findings.filter((finding) => finding.predicted_gain_percent! > 0);
+	expect(gains.map((finding) => finding.predicted_gain_warning)).toContain("waited for a CPU: 23.0 %");
+	const expectWarnings = async (place: string) => expect((await page.locator(`${place} .warning`).allInnerTexts()).map((text) => text.trim())).toEqual(gains.map((finding) => finding.predicted_gain_warning));
+	await page.locator(".finding-line").first().waitFor();
+	await expectWarnings(".finding-line");
+	await tab.shot("overview-gains");
+	await page.locator(".finding-line a").first().click();
+	await page.locator(".finding .gain-bar").first().waitFor();
+	await expectWarnings(".finding");
+	await expectWarnings("nav.summary");
+	await page.goto(`${both.url}#/traces`);
+	await page.getByText(`${findings[0]!.title}; waited for a CPU: 23.0 %`).waitFor();
+	await tab.close();
+	await both.stop();
 	tab.expectQuiet();
 });
 
