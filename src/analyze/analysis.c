@@ -192,7 +192,7 @@ static const struct ops_query_option critical_path_options[] = {
 };
 
 /* What an analysis is about. Without device work, the answer of one about it is empty or an error. */
-enum subject { ANY_EVENTS, DEVICE_WORK };
+enum subject { ANY_EVENTS, DEVICE_WORK, OTHER_FILES };
 
 /* One entry per analysis, in the order of the manual. The last argument is the reason why it takes no filter; NULL: it
  * takes one. */
@@ -264,10 +264,10 @@ enum subject { ANY_EVENTS, DEVICE_WORK };
 	  "collective operations of each rank", NULL) \
 	X("collective_bandwidth", RANKS, ANY_EVENTS, no_options, analysis_collective_bandwidth, \
 	  "bandwidth of collective operations, and skew between ranks", NULL) \
-	X("memory_timeline", FILES, ANY_EVENTS, memory_options, analysis_memory_timeline, \
+	X("memory_timeline", FILES, OTHER_FILES, memory_options, analysis_memory_timeline, \
 	  "memory of each category over time", \
 	  "its files have no events") \
-	X("execution_trace", FILES, ANY_EVENTS, execution_options, analysis_execution_trace, \
+	X("execution_trace", FILES, OTHER_FILES, execution_options, analysis_execution_trace, \
 	  "operators and their nodes in an execution trace", \
 	  "it checks whether two complete files belong to one run") \
 	X("aten_op_kernels_and_delay", RANKS, DEVICE_WORK, operator_launches_options, analysis_operator_launches, \
@@ -361,6 +361,11 @@ const struct ops_query_info *ops_analysis_find(const char *id)
 bool ops_analysis_needs_device_work(const struct ops_query_info *analysis)
 {
 	return inner[analysis - analyses].subject == DEVICE_WORK;
+}
+
+bool ops_analysis_reads_other_files(const struct ops_query_info *analysis)
+{
+	return inner[analysis - analyses].subject == OTHER_FILES;
 }
 
 /* Options of every analysis: limits on the result, … */
@@ -526,6 +531,8 @@ static enum ops_code analysis_answer(struct analysis_run *run, const struct ops_
 	run->events.all_steps = run->events.apart = run->analysis->inputs == OPS_QUERY_PAIR;
 	if (!ops_string_is(where, "null"))
 		run->events.where = where;
+	if (inner[run->analysis - analyses].subject == DEVICE_WORK)
+		run->result.table.empty = "no results: the traces have no such device work";
 	if (!code)
 		code = inner[run->analysis - analyses].answer(run);
 	if (options->format == OPS_FORMAT_TEXT && !run->result.table.failed)

@@ -218,6 +218,8 @@ enum ops_code analysis_lines(struct analysis_run *run)
 
 enum ops_code analysis_data_flow(struct analysis_run *run)
 {
+	run->result.table.empty = "no memory of operators: record with profile_memory=True and record_shapes=True or opstrobe run --memory "
+	                          "--record-shapes";
 	return query_fill_table(run, &table_data_flow, 0, data_flow_fill, NULL);
 }
 

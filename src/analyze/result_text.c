@@ -529,6 +529,8 @@ bool result_write(const struct result *result, enum ops_format format, struct op
 		result_text_write_json(result, out);
 	} else if (result->table.columns.count) {
 		done = result_table_write(&result->table, format, result->room, out);
+	} else if (format == OPS_FORMAT_TEXT && !result->value.size && !result->parts.count) {
+		ops_buffer_printf(out, "(%s)\n", result->table.empty ? result->table.empty : "no results");
 	} else {
 		done = write_tree(result, format, result->room, out);
 	}

@@ -112,6 +112,7 @@ static enum ops_code answer_analyses(struct request *request, char **ret_text, s
 		ops_json_member_text(&json, "summary", analyses[i].summary);
 		ops_json_member_text(&json, "traces", analyses[i].inputs == OPS_QUERY_PAIR ? "pair" : "ranks");
 		ops_json_member_bool(&json, "needs_device_work", ops_analysis_needs_device_work(&analyses[i]));
+		ops_json_member_bool(&json, "reads_other_files", ops_analysis_reads_other_files(&analyses[i]));
 		write_options(&analyses[i], &json);
 		ops_json_close(&json, '}');
 	}

@@ -33,6 +33,12 @@ WAITS = [
         (["memory"], "no allocations were recorded: record with profile_memory=True or opstrobe run --memory"),
         (["lines"], "no source lines: record with with_stack=True or opstrobe run --with-stack"),
         (["analyze", "threads"], "no states of threads: only recordings of Opstrobe have them"),
+        (
+            ["analyze", "data_flow"],
+            "no memory of operators: record with profile_memory=True and record_shapes=True or opstrobe run --memory --record-shapes",
+        ),
+        (["analyze", "queue_length_summary"], "no results: the traces have no such device work"),
+        (["analyze", "roofline"], "no results: the traces have no such device work"),
         (["validate"], "no errors"),
     ],
     ids=" ".join,

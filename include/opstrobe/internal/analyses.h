@@ -18,6 +18,8 @@ const struct ops_query_info *ops_analyses(size_t *ret_count);
 const struct ops_query_info *ops_analysis_find(const char *id);
 /* Returns whether the analysis is about device work, so that traces without it have no results. */
 bool ops_analysis_needs_device_work(const struct ops_query_info *analysis);
+/* Returns whether the analysis is about files other than traces, such as memory timelines. */
+bool ops_analysis_reads_other_files(const struct ops_query_info *analysis);
 
 /* Zero values select the defaults. */
 struct ops_analyze_options {

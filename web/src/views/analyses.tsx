@@ -27,11 +27,9 @@ export function Analyses({ source, trace, traces }: ViewProps) {
 	);
 }
 
-/** Analyses that write files, or require two traces, are left to the command line and the diff view. */
-const NOT_HERE = new Set(["trace_with_counters", "execution_trace", "memory_timeline", "cupti_counters"]);
-
+/** Analyses of two traces, or of files other than traces, are left to the command line and the diff view. */
 function shown(analyses: readonly Analysis[]): Analysis[] {
-	return analyses.filter((each) => each.traces === "ranks" && !NOT_HERE.has(each.id));
+	return analyses.filter((each) => each.traces === "ranks" && !each.reads_other_files);
 }
 
 function Questions({ source, trace, traces, analyses: all }: ViewProps & { analyses: readonly Analysis[] }) {

@@ -233,6 +233,9 @@ describe.each(TRACES)("%s", (_, path) => {
 		const questions = tab.page.getByRole("navigation", { name: "Analyses" }).getByRole("button");
 		const { flags } = printed("views", path) as Views;
 		expect(await questions.locator(".no-data").or(tab.page.locator("button.no-data")).count() > 0, "dimmed without GPU activity").toBe(!flags.has_kernel && !flags.has_memcpy_or_memset);
+		const ids = (await questions.locator(".mono").allInnerTexts()).sort();
+		expect(ids).toContain("cupti_counters");
+		expect(ids.filter((id) => ["memory_timeline", "execution_trace", "trace_with_counters", "trace_diff.compare"].includes(id)), "about other files, or two traces").toEqual([]);
 		for (const question of await questions.all()) {
 			await question.click();
 			await tab.page.locator("section.panel .answer, section.panel .grid, section.panel .empty, section.panel .figure-line, section.panel [role=alert]").first().waitFor();
