@@ -390,6 +390,33 @@ static void page_put(struct incident_page *page)
 	incident_put_suppressed(page);
 }
 
+/* Writes the report, with the sentences of a page that are computed from it as the members "overhead_text" and "detail_text". */
+static enum ops_code incident_page_write_json(struct incident_page *page, struct ops_error *error)
+{
+	struct ops_json_writer json = {.out = &page->out};
+	struct ops_json_walk walk = ops_json_walk(page->report.bytes, page->report.size);
+	struct ops_string key, value, box;
+	char text[OPS_OVERHEAD_ROOM];
+	enum ops_code code = ops_json_validate(page->report.bytes, page->report.size, error);
+
+	if (code)
+		return code;
+	ops_json_open(&json, '{');
+	while (ops_json_next_member(&walk, &key, &value)) {
+		ops_json_key_of(&json, key.bytes, key.size);
+		ops_json_raw(&json, value.bytes, value.size);
+	}
+	if (ops_json_find_member(page->report, "black_box", &box)) {
+		if (ops_overhead_describe(box, text))
+			ops_json_member_text(&json, "overhead_text", text);
+		if (ops_detail_describe(box, text))
+			ops_json_member_text(&json, "detail_text", text);
+	}
+	ops_json_close(&json, '}');
+	ops_buffer_append_text(&page->out, "\n");
+	return OPS_OK;
+}
+
 enum ops_code ops_incident_page(const char *report, size_t report_size, enum ops_format format, char **ret_text, size_t *ret_size,
                                 struct ops_error *error)
 {
@@ -398,9 +425,7 @@ enum ops_code ops_incident_page(const char *report, size_t report_size, enum ops
 	enum ops_code code;
 
 	if (format == OPS_FORMAT_JSON) {
-		code = ops_json_validate(report, report_size, error);
-		ops_buffer_append(&page.out, report, report_size);
-		ops_buffer_append_text(&page.out, "\n");
+		code = incident_page_write_json(&page, error);
 		return ops_buffer_detach(&page.out, code, ret_text, ret_size, error);
 	}
 	if (format != OPS_FORMAT_TEXT && format != OPS_FORMAT_MARKDOWN)

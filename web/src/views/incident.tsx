@@ -56,7 +56,8 @@ function Head({ report, trace }: { report: IncidentReply; trace: TraceEntry | un
 		["Command", report.command],
 	];
 	if (step) facts.push(["Step", `${step.number}, ${step.goes_on ? "under way for" : "took"} ${formatNs(step.duration_ns)}${step.usual_ns > 0 ? `, usually ${formatNs(step.usual_ns)}` : ""}`]);
-	facts.push(...costs(report));
+	if (report.overhead_text !== undefined) facts.push(["Overhead", report.overhead_text]);
+	if (report.detail_text !== undefined) facts.push(["Detail", report.detail_text]);
 	return (
 		<section class="panel" aria-label="Cause">
 			<h2>{report.title}</h2>
@@ -76,32 +77,6 @@ function Head({ report, trace }: { report: IncidentReply; trace: TraceEntry | un
 			{trace ? <TraceLinks trace={trace} step={step?.number} /> : <p class="soft">No trace was kept.</p>}
 		</section>
 	);
-}
-
-const percent = (share: number): string => (100 * share).toFixed(1);
-
-/** Text about the events that each reduced detail leaves out. */
-const reduced: Record<string, string> = {
-	allocations: "operators are not recorded",
-	modules: "operators and allocations are not recorded",
-	ranges: "operators, allocations and calls of modules are not recorded",
-	steps: "only steps are recorded",
-};
-
-/** The overhead of a step, and the detail that was switched off because of it. */
-function costs({ black_box: box }: Pick<IncidentReply, "black_box">): [string, string][] {
-	const said: [string, string][] = [];
-	const isCall = box?.unit === "call";
-	const unit = isCall ? "a call of the model" : "a step";
-	const shadows = isCall ? "shadow calls" : "shadow steps";
-	if (box?.overhead) {
-		const { share, low, high, shadow_steps: steps } = box.overhead;
-		said.push(["Overhead", `${percent(share)} % of ${unit} (${percent(low)} to ${percent(high)} %, ${steps} ${shadows})`]);
-	} else if (box?.shadow_steps !== undefined) said.push(["Overhead", `not yet known (${box.shadow_steps} ${shadows})`]);
-	const left = box && reduced[box.detail];
-	if (left && box.exceeded !== null)
-		said.push(["Detail", `${left}: recording took ${percent(box.exceeded)} % of ${unit}, and the budget is ${percent(box.budget)} %`]);
-	return said;
 }
 
 /** The recording before the incident is a trace like any other. */
