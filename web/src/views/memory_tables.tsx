@@ -8,7 +8,7 @@ import type { DataSource } from "../data/source";
 import { moduleName } from "../format/module_name";
 import { formatCount } from "../format/units";
 import { Await } from "../widgets/await";
-import { SourceLink, timelineHref } from "../widgets/links";
+import { baseName, SourceLink, timelineHref } from "../widgets/links";
 import { useSteps } from "../widgets/step_choice";
 import { Table } from "../widgets/table";
 import type { Column } from "../widgets/table_model";
@@ -28,12 +28,16 @@ const BLOCKS: Column<Block>[] = [
 	{ id: "shape", title: "Shape", kind: "text", groups: true, value: (row) => row.shape, about: "Of the first tensor that fills the allocation" },
 	{ id: "category", title: "Category", kind: "text", groups: true, value: (row) => categoryTitle(row.category) },
 	{ id: "start", title: "Allocated at", kind: "us", total: "none", value: (row) => micro(row.start_ns), about: "– : before the recording" },
-	{ id: "end", title: "Freed at", kind: "us", total: "none", value: (row) => micro(row.end_ns), about: "– : not within the recording" },
+	{ id: "end", title: "Freed at", kind: "us", total: "none", hidden: true, value: (row) => micro(row.end_ns), about: "– : not within the recording" },
 	{ id: "life", title: "Held for", kind: "us", total: "none", value: (row) => (row.start_ns === null || row.end_ns === null ? null : micro(row.end_ns - row.start_ns)) },
 	{ id: "module", title: "Module", kind: "text", groups: true, value: (row) => row.module && moduleName(row.module) },
-	{ id: "line", title: "Line", kind: "text", groups: true, value: (row) => (row.file === null ? null : `${row.file}${row.line === null ? "" : `:${row.line}`}`) },
+	{ id: "line", title: "Line", kind: "text", groups: true, value: (row) => placeOf(row, row.file), shown: (row) => placeOf(row, row.file && baseName(row.file)) ?? "" },
 	{ id: "name", title: "Name", kind: "text", value: (row) => row.name, about: "Name in the program, of a parameter or its gradient" },
 ];
+
+function placeOf({ line }: Block, file: string | null): string | null {
+	return file === null || line === null ? file : `${file}:${line}`;
+}
 
 function micro(ns: number | null): number | null {
 	return ns === null ? null : ns / 1e3;

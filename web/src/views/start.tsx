@@ -19,7 +19,7 @@ export function Start({ traces }: { traces: readonly TraceEntry[] }) {
 	const rows = useMemo(() => rowsOf(traces), [traces]);
 	const unread = traces.filter((trace) => trace.summary === null && trace.state !== "failed").length;
 	const above = useMemo(() => sharedFolder(traces), [traces]);
-	const name: Column<Row> = { id: "name", title: "Trace", kind: "text", wide: true, value: (row) => nameOf(row, above), link: linkOf };
+	const name: Column<Row> = { id: "name", title: "Trace", kind: "text", value: (row) => nameOf(row, above), link: linkOf };
 	const columns = COLUMNS.filter((column) => column.id !== "command" || rows.some((row) => column.value(row) !== null));
 	return (
 		<div class="view">
@@ -122,8 +122,9 @@ function findingText(row: Row): string | null {
 	const diagnostics = row.traces.flatMap((each) => each.diagnostics);
 	if (diagnostics.some(({ kind }) => kind === "sampled")) return "Samples, to which no rule of advice applies";
 	const damage = diagnostics[0];
-	const finding = findingOf(row)?.title ?? (damage ? "" : "No problems found");
-	return [damage && `Incomplete: ${damage.message}`, finding].filter(Boolean).join("; ");
+	const finding = findingOf(row);
+	const title = finding?.title ?? (damage ? "" : "No problems found");
+	return [damage && `Incomplete: ${damage.message}`, title, finding?.predicted_gain_warning].filter(Boolean).join("; ");
 }
 
 function linkOf(row: Row): string {

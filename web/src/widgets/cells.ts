@@ -52,7 +52,7 @@ const TREE_ROOM = 10;
 
 function textScale<R>(column: Column<R>, rows: readonly R[], indent: number, arrow: number): CellScale {
 	let longest = titleRoom(column.title, "") + arrow;
-	for (const row of rows.slice(0, 300)) longest = Math.max(longest, (column.shown ? column.shown(row) : cellText(column.value(row))).length + 2);
+	for (const row of rows.slice(0, 300)) longest = Math.max(longest, textRoom(column.shown ? column.shown(row) : cellText(column.value(row))));
 	longest += indent;
 	const least = Math.min(longest, (column.wide ? 15 : 16) + indent);
 	const width = column.wide ? `minmax(${least}ch, ${Math.min(longest, 100)}fr)` : `minmax(${least}ch, ${Math.min(longest, 40)}ch)`;
@@ -80,23 +80,44 @@ function titleRoom(title: string, unit: string): number {
 	return Math.ceil(title.length * 0.85 + unit.length * 0.85 + (title.match(/[A-Zmw%]/g) ?? []).length * 0.45 + 2);
 }
 
+/** Returns the width of a text with the padding, in widths of digits. */
+function textRoom(text: string): number {
+	const digit = textWidth("0", 400);
+	return digit > 0 ? Math.ceil(((measured(text, 400) + PADDING) / digit) * 10) / 10 : text.length + 2;
+}
+
 let canvas: CanvasRenderingContext2D | null | undefined;
 const widths = new Map<string, number>();
 
-/** Returns the width of a text of a table in pixels; 0 outside of a browser. */
+/** Like `measured`, for titles, which occur again and again. */
 function textWidth(text: string, weight: number): number {
-	if (typeof document === "undefined") return 0;
 	const key = `${weight}${text}`;
 	let width = widths.get(key);
 	if (width === undefined) {
-		canvas ??= document.createElement("canvas").getContext("2d");
-		if (!canvas) return 0;
-		const { fontSize, fontFamily } = getComputedStyle(document.body);
-		canvas.font = `${weight} ${fontSize} ${fontFamily}`;
-		width = canvas.measureText(text).width;
+		width = measured(text, weight);
 		widths.set(key, width);
 	}
 	return width;
+}
+
+/** Returns the width of a text of a table in pixels; 0 outside of a browser. */
+function measured(text: string, weight: number): number {
+	if (typeof document === "undefined") return 0;
+	canvas ??= document.createElement("canvas").getContext("2d");
+	if (!canvas) return 0;
+	const font = `${weight} ${bodyFont()}`;
+	if (canvas.font !== font) canvas.font = font;
+	return canvas.measureText(text).width;
+}
+
+let bodyFontKnown = "";
+
+function bodyFont(): string {
+	if (bodyFontKnown === "") {
+		const { fontSize, fontFamily } = getComputedStyle(document.body);
+		bodyFontKnown = `${fontSize} ${fontFamily}`;
+	}
+	return bodyFontKnown;
 }
 
 /** Width of the arrow after the title of the sort column. */

@@ -36,6 +36,7 @@ export function SourceLink({ trace, file, line }: { trace: string; file: string;
 	return (
 		<a class="source-link" href={sourceHref(trace, file, line)} title={line === null ? file : `${file}:${line}`} onClick={openThere}>
 			{baseName(file)}
+			<wbr />
 			{line !== null && `:${line}`}
 		</a>
 	);
