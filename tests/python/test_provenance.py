@@ -62,13 +62,15 @@ def test_the_revision_is_that_of_git(tmp_path):
 
 def test_every_recording_says_what_made_it(tmp_path, monkeypatch):
     monkeypatch.setenv("MY_SECRET", "hunter2-in-the-environment")
-    with opstrobe.profile(record_shapes=True, max_bytes=2**24) as prof:
+    with opstrobe.profile(
+        record_shapes=True, max_bytes=2**24, with_stack=opstrobe.StackOptions(max_depth=9, imports=False)
+    ) as prof:
         torch.ones(2) + 1
     prof.export_chrome_trace(tmp_path / "t.json")
     text = (tmp_path / "t.json").read_text()
     made = json.loads(text)["recording"]
     assert made["opstrobe"] == opstrobe.__version__ and made["torch"] == torch.__version__
     assert made["threads"] == torch.get_num_threads() and made["cpu"]
-    assert made["options"] == f"record_shapes max_bytes={2**24}"
+    assert made["options"] == f"with_stack (max_depth=9, imports=False), record_shapes, max_bytes={2**24}"
     assert made["command"] == provenance.masked(sys.orig_argv)
     assert "hunter2" not in text

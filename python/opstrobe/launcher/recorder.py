@@ -16,6 +16,7 @@ import sys
 import threading
 import time
 import warnings
+from collections.abc import Sequence
 from types import FrameType
 from typing import Any
 
@@ -436,6 +437,11 @@ class RunRecorder:
             _say(f"{self._children} {were} not recorded; to record one, use 'opstrobe run' or opstrobe.profile in it")
 
 
+def _is_resource_tracker(words: Sequence[str | bytes]) -> bool:
+    """Returns whether a command line is that of the process which multiprocessing starts to clean up after the others."""
+    return any(b"multiprocessing.resource_tracker" in os.fsencode(word) for word in words)
+
+
 def _finding_text(finding: dict[str, Any], steps: int | None) -> str:
     """One line: what, where, and the predicted gain."""
     place = next((place for place in finding["where"] if place["file"]), None)
@@ -446,7 +452,8 @@ def _finding_text(finding: dict[str, Any], steps: int | None) -> str:
     if finding["predicted_gain_percent"] is not None and finding["predicted_gain_percent"] >= 0.1:
         bound = {"at least": "at least ", "at most": "at most "}.get(finding["predicted_gain_bound"], "about ")
         of = "a step" if steps else "the recording"
-        text += f" (saves {bound}{finding['predicted_gain_percent']:.1f} % of {of})"
+        warning = f"; {finding['predicted_gain_warning']}" if finding["predicted_gain_warning"] else ""
+        text += f" (saves {bound}{finding['predicted_gain_percent']:.1f} % of {of}{warning})"
     return text
 
 

@@ -119,6 +119,14 @@ def _gpus(torch: Any) -> list[str]:
         return []
 
 
+def _option_text(name: str, value: Any) -> str:
+    """Formats an option: "record_shapes", "max_bytes=1024", "with_stack (imports=False)" for an object with options."""
+    if value is True:
+        return name
+    parts = re.fullmatch(r"[A-Z]\w+\((.*)\)", str(value))
+    return f"{name} ({parts[1]})" if parts else f"{name}={value}"
+
+
 def make_json(options: dict[str, Any]) -> str:
     """The metadata `recording` of a trace, as JSON. Unknown values are omitted."""
     import opstrobe
@@ -130,7 +138,7 @@ def make_json(options: dict[str, Any]) -> str:
         "opstrobe": opstrobe.__version__,
         "python": platform.python_version(),
         "cpu": cpu(),
-        "options": " ".join(name if value is True else f"{name}={value}" for name, value in options.items() if value),
+        "options": ", ".join(_option_text(name, value) for name, value in options.items() if value),
     }
     if torch is not None and hasattr(torch, "get_num_threads"):
         found |= {
