@@ -125,7 +125,7 @@ prof.export_chrome_trace("worker0.1700000000000.pt.trace.json")
 @pytest.fixture(scope="session")
 def server(program):
     """A server of what was recorded, and of the shared traces where there are any."""
-    paths = [program, ROOT / "tests" / "fuzz" / "read" / "kineto.json"]
+    paths = [program, ROOT / "tests" / "fuzz" / "read" / "kineto" / "kineto.json"]
     paths += [
         path for path in (SHARED / "hta" / "h100_bert_small" / "trace.json.gz", SHARED / "kineto-tb") if path.exists()
     ]

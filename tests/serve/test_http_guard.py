@@ -18,7 +18,7 @@ import time
 import pytest
 from conftest import OPSTROBE, ROOT, TIMEOUT_S, serving
 
-SAMPLE = ROOT / "tests" / "fuzz" / "read" / "kineto.json"
+SAMPLE = ROOT / "tests" / "fuzz" / "read" / "kineto" / "kineto.json"
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from conftest import OPSTROBE, ROOT, TIMEOUT_S
 
 import opstrobe
 
-SAMPLE = ROOT / "tests" / "fuzz" / "read" / "kineto.json"
+SAMPLE = ROOT / "tests" / "fuzz" / "read" / "kineto" / "kineto.json"
 
 
 def tasks():

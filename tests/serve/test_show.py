@@ -15,7 +15,7 @@ from conftest import ROOT, TIMEOUT_S
 
 import opstrobe
 
-SAMPLE = ROOT / "tests" / "fuzz" / "read" / "kineto.json"
+SAMPLE = ROOT / "tests" / "fuzz" / "read" / "kineto" / "kineto.json"
 URL = re.compile(r"http://127\.0\.0\.1:(\d+)/\?token=([0-9a-f]{32})#/overview/([0-9a-f]{12})")
 
 
