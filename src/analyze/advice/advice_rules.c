@@ -50,6 +50,7 @@
 	X(embedding)      \
 	X(churn)          \
 	X(denormal)       \
+	X(integers)       \
 	X(function)       \
 	X(repeat)         \
 	X(prefix)         \

@@ -91,6 +91,39 @@ static void knows_what_is_slow_without_denormals(void **state)
 	}
 }
 
+/* Each step has an operator at line 9, for 20 million FLOPs: float32 takes 20 us at the roof. */
+static double integers_ms(const char *name, const char *type, double duration_us)
+{
+	static const char roofs[] = "\"threads\": 1}, \"roof\": {\"flops\": {\"float32\": 1e12}, \"bandwidth\": 1e12, \"call_us\": 1";
+	char tensors[192], *json;
+	struct device_trace trace;
+	double ms;
+
+	snprintf(tensors, sizeof(tensors),
+	         "\"Input Dims\": [[100, 1000], [1000, 100]], \"Input Strides\": [[1000, 1], [100, 1]], \"Input type\": [\"%s\", \"%s\"]", type, type);
+	open_trace(&trace, roofs);
+	for (int step = 0; step < STEPS; step++) {
+		double us = 10 + 3000 * step;
+
+		device_trace_step(&trace, step, us, 2990);
+		device_trace_add(&trace, "python_function", "train.py(9): count", 1, 1, us + 900, duration_us + 10, "\"Python id\": 1");
+		device_trace_add(&trace, "cpu_op", name, 1, 1, us + 905, duration_us, tensors);
+	}
+	json = device_trace_advise(&trace);
+	ms = finding_ms(json, "integer-products");
+	ops_free(json);
+	return ms;
+}
+
+static void finds_products_of_integers(void **state)
+{
+	(void)state;
+	assert_float_equal(integers_ms("aten::mm", "long int", 600), 0.6 - 0.02, 0.001);
+	assert_true(integers_ms("aten::mm", "long int", 100) < 0);
+	assert_true(integers_ms("aten::mm", "float", 600) < 0);
+	assert_true(integers_ms("aten::add", "long int", 600) < 0);
+}
+
 /* Ten calls of a model in each step, whose inputs have these dimensions at first. `grows` is the dimension that is larger by one
  * each time. The time of a call is 12 us and 10 us for each element of that dimension. */
 static double prefix_ms(const int dims[3], int grows)
@@ -709,6 +742,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {cmocka_unit_test(finds_work_of_torch_without_operators),
 		cmocka_unit_test(finds_denormals),
 	                                   cmocka_unit_test(does_not_take_starved_threads_for_denormals),
+	                                   cmocka_unit_test(finds_products_of_integers),
 	                                   cmocka_unit_test(knows_what_is_slow_without_denormals),
 	                                   cmocka_unit_test(finds_tokens_computed_again),
 	                                   cmocka_unit_test(finds_memory_near_its_limit),
