@@ -201,7 +201,9 @@ def _python_calls(report: Report, rounds: int) -> None:
     for kind, costs in python_costs(rounds).items():
         ratio = costs["opstrobe"] / costs["floor"]
         report.line(f"{kind} ({costs['base']:.0f} ns), empty profile function", f"{costs['floor']:.0f} ns")
-        report.line("  that reads the clock", f"{costs['clock']:.0f} ns = {costs['clock'] / costs['floor']:.2f} x empty")
+        report.line(
+            "  that reads the clock", f"{costs['clock']:.0f} ns = {costs['clock'] / costs['floor']:.2f} x empty"
+        )
         report.line("  opstrobe", f"{costs['opstrobe']:.0f} ns = {ratio:.2f} x empty", "<= 1.4 x empty", ratio <= 1.4)
         report.line("  torch", f"{costs['torch']:.0f} ns = {costs['torch'] / costs['floor']:.2f} x empty")
         report.bar(f"{kind} with with_stack", costs["torch"], costs["opstrobe"], costs["floor"])

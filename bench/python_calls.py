@@ -34,7 +34,9 @@ def _build() -> Path:
         library.parent.mkdir(mode=0o700, exist_ok=True)
         fresh = library.with_suffix(f".{os.getpid()}")
         compiler = os.environ.get("CC", "cc")
-        subprocess.run([compiler, "-shared", "-fPIC", "-O2", f"-I{_INCLUDE}", str(_SOURCE), "-o", str(fresh)], check=True)
+        subprocess.run(
+            [compiler, "-shared", "-fPIC", "-O2", f"-I{_INCLUDE}", str(_SOURCE), "-o", str(fresh)], check=True
+        )
         fresh.rename(library)
     return library
 

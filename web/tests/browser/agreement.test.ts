@@ -19,7 +19,7 @@ const TABS = 2;
 
 function tracesIn(folder: string, suffix = /\.json(\.gz)?$/): string[] {
 	// Execution traces have no times, so that views refuse them.
-	const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((name) => suffix.test(name) && !/et\.json\.gz$|^execution\.json$/.test(name));
+	const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((name) => suffix.test(name) && !/et\.json\.gz$|(^|\/)execution\.json$/.test(name));
 	return files.map((name) => join(folder, name)).filter((path) => statSync(path).size < LARGEST).sort();
 }
 
