@@ -385,9 +385,10 @@ const struct advice_rule advice_rule_unread_gradient = {
 		     "reads it.",
 	.gain = "the operators that compute and accumulate such gradients, or pass them on to such; half of one that also computes a gradient that is read",
 	.explanation = "Parameters that no optimizer updates get gradients: of a frozen network in a loss, of a discriminator "
-		       "while the generator is trained, or of a generator whose result is not detached.",
+		       "while the generator is trained, or of a generator whose result is not detached. So does data that requires gradients.",
 	.advice = "Run a network whose output is only a target, such as a teacher, within torch.no_grad(). Otherwise call requires_grad_(False) on its "
-		  "parameters for this pass: gradients for its input are computed all the same. To check: less time in the backward pass.",
+		  "parameters for this pass: gradients for its input are computed all the same. Leave out requires_grad_() of data whose gradient is not "
+		  "used. To check: less time in the backward pass.",
 	.code = "features.requires_grad_(False)",
 	.link = "https://docs.pytorch.org/docs/stable/notes/autograd.html#setting-requires-grad",
 	.needs = ADVICE_NEEDS_OPERATORS | ADVICE_NEEDS_SHAPES | ADVICE_NEEDS_MEMORY | ADVICE_NEEDS_STORAGES,
