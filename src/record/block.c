@@ -12,7 +12,8 @@
 
 void ops_block_init(struct ops_block *block, uint64_t epoch, uint32_t thread)
 {
-	block->magic = OPS_BLOCK_MAGIC;
+	__atomic_store_n(&block->magic, 0, __ATOMIC_RELAXED);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST); /* a killed process has done what precedes an instruction, if compilers keep the order */
 	block->abi = OPS_COLLECTOR_ABI;
 	block->epoch = epoch;
 	block->thread = thread;
@@ -92,5 +93,6 @@ struct ops_block *ops_block_pack(const struct ops_block *block)
 	for (uint32_t i = 0; i < count; i++)
 		copy_slot(&copy->slots[i], &block->slots[i], shift);
 	memcpy((char *)copy + (start - shift), (const char *)block + start, block->bytes - start);
+	ops_block_show(copy, OPS_BLOCK_MAGIC);
 	return copy;
 }

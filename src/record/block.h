@@ -10,8 +10,15 @@
 
 #include <opstrobe/internal/collector.h>
 
-/* Initialises an empty block for a thread and session. */
+/* Initialises an empty block for a thread and session. In a recording file it is no block until ops_block_show: the process may be
+ * killed at any instruction. */
 void ops_block_init(struct ops_block *block, uint64_t epoch, uint32_t thread);
+
+/* Shows a block that was initialised to readers of recording files. `magic` says what it holds. */
+static inline void ops_block_show(struct ops_block *block, uint32_t magic)
+{
+	__atomic_store_n(&block->magic, magic, __ATOMIC_RELEASE);
+}
 
 /* Returns the number of published slots. Pairs with the release store in ops_publish. */
 static inline uint32_t ops_block_count(const struct ops_block *block)

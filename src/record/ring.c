@@ -178,7 +178,7 @@ static struct ops_memory_slot *ring_add_record(struct ops_ring *ring)
 		}
 		*added = unit;
 		ops_block_init(unit, ops_recorder.session, 0);
-		__atomic_store_n(&unit->magic, OPS_SPILL_BASELINE_MAGIC, __ATOMIC_RELEASE);
+		ops_block_show(unit, OPS_SPILL_BASELINE_MAGIC);
 	}
 	unit = ring->units.items[ring->record_count / UNIT_SLOTS];
 	memset(&unit->slots[ring->record_count % UNIT_SLOTS], 0, sizeof(unit->slots[0]));

@@ -84,7 +84,7 @@ static bool add_part(struct ops_spill *spill)
 	ops_block_init(part, spill->session, 0);
 	part->sequence = spill->log ? spill->log->sequence + 1 : 0;
 	part->next = spill->log;
-	__atomic_store_n(&part->magic, OPS_SPILL_LOG_MAGIC, __ATOMIC_RELEASE);
+	ops_block_show(part, OPS_SPILL_LOG_MAGIC);
 	spill->log = part;
 	return true;
 }
@@ -348,7 +348,6 @@ static void write_header(struct ops_spill *spill, const struct ops_spill_options
 	struct ops_spill_header *header = spill_header(spill);
 
 	ops_block_init(spill->header, options->session, 0);
-	spill->header->magic = 0;
 	*header = (struct ops_spill_header){
 		.version = OPS_SPILL_VERSION,
 		.byte_order = OPS_SPILL_BYTE_ORDER,
@@ -364,7 +363,7 @@ static void write_header(struct ops_spill *spill, const struct ops_spill_options
 	snprintf(header->process_name, sizeof(header->process_name), "%s", program_invocation_short_name);
 	if (gethostname(header->host_name, sizeof(header->host_name) - 1) != 0)
 		header->host_name[0] = '\0';
-	__atomic_store_n(&spill->header->magic, OPS_SPILL_MAGIC, __ATOMIC_RELEASE);
+	ops_block_show(spill->header, OPS_SPILL_MAGIC);
 }
 
 /* Creates the file with its header. The lock on it ends with the process, and so shows whether the process still writes. */

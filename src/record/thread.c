@@ -285,6 +285,7 @@ static bool next_block(struct recorder_thread *thread, uint64_t epoch, bool *ret
 		block->sequence = ops_recorder.last_block++;
 		ops_recorder.observer_blocks += thread->is_observer;
 		block->lost = hot->lost;
+		ops_block_show(block, OPS_BLOCK_MAGIC);
 		hot->block = block;
 		hot->reserved_slots = 0;
 		hot->payload_start = OPS_BLOCK_BYTES;

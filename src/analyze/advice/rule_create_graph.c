@@ -147,8 +147,10 @@ static bool rule_create_graph_find(const struct advice *advice, struct advice_re
 	bool done = rule_create_graph_gather(&passes, advice);
 
 	if (done && passes.items.count) {
-		qsort(passes.small_ns.items, passes.small_ns.count, sizeof(*passes.small_ns.items), ops_compare_int64);
-		passes.node_ns = passes.small_ns.count ? NODE_OF_VIEW * (double)passes.small_ns.items[passes.small_ns.count / 2] : 0;
+		if (passes.small_ns.count) {
+			qsort(passes.small_ns.items, passes.small_ns.count, sizeof(*passes.small_ns.items), ops_compare_int64);
+			passes.node_ns = NODE_OF_VIEW * (double)passes.small_ns.items[passes.small_ns.count / 2];
+		}
 		mark_used(&passes, advice);
 		add_unused(&passes, result);
 	}
