@@ -407,7 +407,10 @@ def test_an_interrupted_query_has_no_traceback(recorded):
             time.sleep(0.05)
         time.sleep(3)
         process.send_signal(signal.SIGINT)
-        printed, errors = process.communicate(timeout=120)
+        try:
+            printed, errors = process.communicate(timeout=120)
+        finally:
+            process.kill()  # else the end of the block would wait for it
     assert (process.returncode, printed, errors) == (130, "", "")
 
 

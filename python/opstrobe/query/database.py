@@ -7,8 +7,8 @@ import collections
 import json
 import os
 import re
-from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, Protocol
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from typing import Any, Protocol, TypeVar
 
 from opstrobe import _core
 
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     Source = str | os.PathLike[str] | _core.Trace
+
+_Result = TypeVar("_Result")
 
 # Traces stay in memory between queries if their files are smaller than this in total.
 _KEPT_BYTES = 256 << 20
@@ -112,9 +114,9 @@ class Database:
     def _columns_of(self, statement: str) -> set[str] | None:
         """The columns that a statement reads from any table, according to DuckDB's plan for it; None: all."""
         try:
-            (plan,) = self._connection.execute(f"explain (format json) {statement}").fetchall()
-        except duckdb.InterruptException:
-            raise KeyboardInterrupt from None
+            (plan,) = _interruptible(
+                self._connection, lambda: self._connection.execute(f"explain (format json) {statement}").fetchall()
+            )
         except (duckdb.Error, ValueError):
             return None
         columns: set[str] = set()
@@ -189,14 +191,27 @@ def last_rows(answers: Iterable[pyarrow.Table]) -> pyarrow.Table:
 
 
 def fetch(connection: duckdb.DuckDBPyConnection, statement: str) -> pyarrow.Table | None:
-    """Runs a statement. Returns its rows; None if it has none. Raises KeyboardInterrupt for Ctrl-C, for which DuckDB has other errors."""
-    try:
+    """Runs a statement. Returns its rows; None if it has none. Ctrl-C ends it."""
+
+    def rows() -> pyarrow.Table | None:
         relation = connection.sql(statement)
         return None if relation is None else with_plain_sums(relation).to_arrow_table()
-    except (RuntimeError, duckdb.InterruptException) as error:
-        if "interrupted" in str(error).lower():
-            raise KeyboardInterrupt from None
-        raise
+
+    return _interruptible(connection, rows)
+
+
+def _interruptible(connection: duckdb.DuckDBPyConnection, work: Callable[[], _Result]) -> _Result:
+    """Runs statements of a connection on another thread. DuckDB itself checks for Ctrl-C only between tasks, and one task may
+    be most of a query."""
+    with ThreadPoolExecutor(1) as worker:
+        running = worker.submit(work)
+        try:
+            return running.result()
+        except KeyboardInterrupt:
+            while not running.done():  # an interrupt before the statement has begun is lost
+                connection.interrupt()
+                wait([running], timeout=0.1)
+            raise
 
 
 def with_plain_sums(relation: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
