@@ -643,7 +643,7 @@ def test_a_device_without_kernels_has_no_rows(opstrobe, tmp_path):
 OWN = [
     ROOT / "web/tests/traces/train.pt.trace.json.gz",
     *(ROOT / "tests/fuzz" / name for name in ("analyze/host.json", "analyze/training.json", "analyze/other_devices.json",
-                                              "read/kineto.json", "read/opstrobe.json", "read/own.json")),
+                                              "read/kineto/kineto.json", "read/kineto/opstrobe.json", "read/kineto/own.json")),
 ]  # fmt: skip
 
 

@@ -91,4 +91,5 @@ def test_its_example_prints_what_it_shows(opstrobe, tmp_path):
         words, *printed = part.splitlines()
         done = opstrobe(*words.split(), stderr=subprocess.STDOUT, stdout=subprocess.PIPE, capture_output=False)
         assert done.returncode == 0, done.stdout
-        assert re.search(pattern_of(printed), done.stdout, re.DOTALL), (pattern_of(printed), done.stdout)
+        found = re.sub(r";\s+waited\s+for\s+a\s+CPU:\s+[\d.]+\s+%", "", done.stdout)  # on a busy machine
+        assert re.search(pattern_of(printed), found, re.DOTALL), (pattern_of(printed), found)

@@ -39,7 +39,7 @@ def server(tmp_path_factory):
     folder = tmp_path_factory.mktemp("traces")
     shutil.copy(ROOT / "web" / "tests" / "traces" / "train.pt.trace.json.gz", folder / "host_1.1.pt.trace.json.gz")
     shutil.copy(ROOT / "web" / "tests" / "traces" / "train.py", folder)
-    for path in [*(ROOT / "tests" / "fuzz").glob("read/*.json"), *(ROOT / "tests" / "fuzz").glob("analyze/*.json")]:
+    for path in [*(ROOT / "tests" / "fuzz").glob("read/*/*.json"), *(ROOT / "tests" / "fuzz").glob("analyze/*.json")]:
         shutil.copy(path, folder / f"{path.stem}.pt.trace.json")
     samples = [SHARED / "kineto-tb" / "synthetic" / name for name in SYNTHETIC]
     with serving(folder, *(path for path in samples if path.exists()), cwd=folder, command=COMMAND) as running:
