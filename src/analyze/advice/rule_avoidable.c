@@ -39,8 +39,7 @@ struct unusual_call {
 static const char *const unusual_fixes[UNUSUAL_COUNT] = {
 	[NEVER_READ] = "Leave out what nothing reads.",
 	[READ_IN_PART] = "Compute only the part that is read: select before the operator.",
-	[MOSTLY_ZEROS] = "Leave the zeros out: use lengths or a mask to select what is filled, broadcasting in place of a diagonal matrix, or a sparse "
-			 "tensor.",
+	[MOSTLY_ZEROS] = "Leave the zeros out: select what is filled by lengths or a mask, broadcast in place of a diagonal matrix, or use a sparse tensor.",
 	[MOSTLY_COPIES] = "Compute with the elements before they are copied, and broadcast, repeat or select from the result.",
 	[GROWN] = "Compute with the new part alone and keep the result for the rest, such as a running sum.",
 	[SCATTERED] = "Store the tensor in the order in which it is read, for example by contiguous() once after a transposition.",
