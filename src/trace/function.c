@@ -76,10 +76,17 @@ uint32_t ops_event_caller(const struct ops_trace *trace, uint32_t row)
 	return row;
 }
 
+struct ops_string ops_path_in_torch(struct ops_string file)
+{
+	const char *found = ops_string_starts(file, "torch/") ? file.bytes : memmem(file.bytes, file.size, "/torch/", 7);
+	const char *path = found ? found + (*found == '/' ? 7 : 6) : NULL;
+
+	return (struct ops_string){path, path ? (size_t)(ops_string_end(file) - path) : 0};
+}
+
 bool ops_file_is_torch(struct ops_string file)
 {
-	return (file.size >= 6 && memcmp(file.bytes, "torch/", 6) == 0) || memmem(file.bytes, file.size, "/torch/", 7) ||
-	       (file.size && file.bytes[0] == '<');
+	return ops_path_in_torch(file).bytes || (file.size && file.bytes[0] == '<');
 }
 
 struct ops_string ops_stack_line(struct ops_string stack, uint32_t *ret_line)

@@ -26,6 +26,8 @@ bool ops_trace_number_links(const struct ops_trace *trace, uint32_t *ret_numbers
 bool ops_function_parse(struct ops_string row_name, struct ops_function_text *ret_function);
 /* Returns whether a Python file belongs to torch or does not exist ("<string>"). For such a file, its caller is shown to users. */
 bool ops_file_is_torch(struct ops_string file);
+/* Returns the path of a file within the package torch, such as "nn/functional.py"; without bytes for other files. */
+struct ops_string ops_path_in_torch(struct ops_string file);
 /* Returns the file of the innermost frame outside of torch, and the line that it executed. The frames are each followed by ';'.
  * Returns an empty text and line 0 if there is none. */
 struct ops_string ops_stack_line(struct ops_string stack, uint32_t *ret_line);

@@ -478,6 +478,15 @@ struct advice_tensor advice_describe_tensor(const struct ops_input *tensor);
 /* Time of a row, and of its backward pass, that earlier stages did not claim. */
 int64_t advice_left_ns(const struct advice *advice, uint32_t row);
 int64_t advice_backward_left_ns(const struct advice *advice, uint32_t row);
+/* Self time of a row that neither claims nor its waits explain. Claimed time may be waits. */
+static inline int64_t advice_self_left_ns(const struct advice *advice, uint32_t row)
+{
+	int64_t claimed_ns = advice->self_claimed_ns[row], stalled_ns = advice->stalled_self_ns[row];
+
+	return ops_difference(advice->self_ns[row], claimed_ns > stalled_ns ? claimed_ns : stalled_ns);
+}
+/* Returns the time of creating a node of the graph, estimated from the times of views, which are sorted; 0 without views. */
+double advice_creation_ns(int64_t *view_ns, size_t count);
 /* Returns true if claims of earlier stages explain a span of time, so that a general rule has nothing to add: a fix
  * changes the rest as well. A tenth suffices, since a loop may have ten calls of equal cost, one of which is the
  * cause. */

@@ -3,12 +3,9 @@
  * Backward passes with create_graph=True whose own graph is never used. Their operators record the counter of autograd nodes,
  * which those of other backward passes do not.
  */
-#include <stdlib.h>
-
 #include "analyze/advice/advice.h"
 #include "analyze/format.h"
 #include "base/alloc.h"
-#include "base/order.h"
 #include "base/text.h"
 
 #define NODES_MIN 4 /* minimum number of nodes that a backward pass creates */
@@ -24,13 +21,10 @@ struct graph_pass {
 struct graph_passes {
 	OPS_ARRAY(struct graph_pass) items;
 	struct ops_map by_call;
-	OPS_ARRAY(int64_t) small_ns; /* times of views */
+	OPS_ARRAY(int64_t) view_ns; /* times of views */
 	uint64_t nodes, formulas;
 	double node_ns;
 };
-
-/* Creating a node takes this share of the time of a view; see rule_no_grad.c. */
-#define NODE_OF_VIEW 0.7
 
 /* Returns true for an operator of a backward pass that is not below another operator. */
 static bool is_of_pass(const struct advice *advice, uint32_t row)
@@ -61,7 +55,7 @@ static bool rule_create_graph_gather(struct graph_passes *passes, const struct a
 			*pass = (struct graph_pass){.call = call, .first = number, .end = number, .end_ns = advice->events->end_ns[call]};
 		pass->first = number < pass->first ? number : pass->first;
 		pass->end = number > pass->end ? number : pass->end;
-		if (advice_kind(advice, row) == OPERATOR_VIEWS && !OPS_ARRAY_APPEND(&passes->small_ns, advice_ns(advice, row)))
+		if (advice_kind(advice, row) == OPERATOR_VIEWS && !OPS_ARRAY_APPEND(&passes->view_ns, advice_ns(advice, row)))
 			return false;
 	}
 	return true;
@@ -147,10 +141,7 @@ static bool rule_create_graph_find(const struct advice *advice, struct advice_re
 	bool done = rule_create_graph_gather(&passes, advice);
 
 	if (done && passes.items.count) {
-		if (passes.small_ns.count) {
-			qsort(passes.small_ns.items, passes.small_ns.count, sizeof(*passes.small_ns.items), ops_compare_int64);
-			passes.node_ns = NODE_OF_VIEW * (double)passes.small_ns.items[passes.small_ns.count / 2];
-		}
+		passes.node_ns = advice_creation_ns(passes.view_ns.items, passes.view_ns.count);
 		mark_used(&passes, advice);
 		add_unused(&passes, result);
 	}
@@ -160,7 +151,7 @@ static bool rule_create_graph_find(const struct advice *advice, struct advice_re
 		                           advice_average(advice, passes.nodes).text, passes.node_ns / 1000, advice_average(advice, passes.formulas).text,
 		                           advice_cost(result).text);
 	OPS_ARRAY_RELEASE(&passes.items);
-	OPS_ARRAY_RELEASE(&passes.small_ns);
+	OPS_ARRAY_RELEASE(&passes.view_ns);
 	ops_map_release(&passes.by_call);
 	return done;
 }

@@ -5,12 +5,10 @@
  * node increments it, and a backward pass runs nodes by their number.
  */
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "analyze/advice/advice.h"
 #include "analyze/format.h"
 #include "base/alloc.h"
-#include "base/order.h"
 
 /* Minimum number of nodes per step. Fewer come from a single sum, not from a model. */
 #define NODES_MIN 4.0
@@ -27,11 +25,7 @@ struct graphs {
 	double ns;
 };
 
-/* Creating a node, keeping its inputs and freeing both takes this share of the time of a view, which creates only an
- * output and a node. Measured over views, sums, products, activations, norms and layers on small tensors: enabled
- * gradients cost 0.66 of a view per node compared with no_grad, and 0.8 compared with inference mode (torch 2.13). */
-#define NODE_OF_VIEW 0.7
-/* Without views: the same share for any small operator. */
+/* Without views: the time of creating a node relative to that of any small operator. */
 #define NODE_OF_OPERATOR 0.3
 
 static bool rule_no_grad_init(struct graphs *graphs, const struct advice *advice)
@@ -88,9 +82,7 @@ static void rule_no_grad_count(struct graphs *graphs, const struct advice *advic
 		if (!(advice->zone[row] & ADVICE_IN_OPERATOR) && (!quickest_ns || advice_ns(advice, row) < quickest_ns))
 			quickest_ns = advice_ns(advice, row);
 	}
-	qsort(graphs->view_ns, graphs->view_count, sizeof(*graphs->view_ns), ops_compare_int64);
-	graphs->node_ns = graphs->view_count ? NODE_OF_VIEW * (double)graphs->view_ns[graphs->view_count / 2]
-	                                     : NODE_OF_OPERATOR * (double)quickest_ns;
+	graphs->node_ns = graphs->view_count ? advice_creation_ns(graphs->view_ns, graphs->view_count) : NODE_OF_OPERATOR * (double)quickest_ns;
 }
 
 /* Adds nodes at the outermost operators after which the counter is higher. In steps with a backward pass, nodes that

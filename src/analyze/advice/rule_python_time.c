@@ -5,6 +5,8 @@
  */
 #include <stdio.h>
 
+#include <opstrobe/internal/trace.h>
+
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
 #include "base/text.h"
@@ -35,14 +37,6 @@ static bool is_own(const struct advice *advice, uint32_t row)
 	       advice->views->parts[row] == VIEW_STEP;
 }
 
-/* Returns the self time of a row in which it neither waits nor is explained. Its claimed time may be its waits. */
-static int64_t computing_ns(const struct advice *advice, uint32_t row)
-{
-	int64_t claimed_ns = advice->self_claimed_ns[row], stalled_ns = advice->stalled_self_ns[row];
-
-	return ops_difference(advice->self_ns[row], claimed_ns > stalled_ns ? claimed_ns : stalled_ns);
-}
-
 /* Returns the time outside of operators of C functions, and of packages other than torch, that the program calls
  * directly. Python code of torch only connects operators. */
 static int64_t borrowed_ns(const struct advice *advice, uint32_t row)
@@ -53,8 +47,7 @@ static int64_t borrowed_ns(const struct advice *advice, uint32_t row)
 	    ops_string_starts(advice_name(advice, row), "import ")) /* a recording has one call for an import, without a file */
 		return 0;
 	if (ops_event_function(advice->trace, row, &function) &&
-	    (ops_string_starts(function.file, "torch/") || ops_string_contains(function.file, "/torch/") ||
-	     ops_file_is_generated(function.file)))
+	    (ops_path_in_torch(function.file).bytes || ops_file_is_generated(function.file)))
 		return 0;
 	return at_least_zero(ops_difference(ops_difference(advice_left_ns(advice, row), advice->operator_ns[row]),
 	                                    at_least_zero(advice->stalled_ns[row] - advice->claimed_ns[row])));
@@ -76,7 +69,7 @@ static void rule_python_time_gather(const struct advice *advice, int64_t *own_ns
 		if (!advice_counts(advice, row))
 			continue;
 		if (is_own(advice, row))
-			own_ns[row] = at_least_zero(ops_sum(own_ns[row], computing_ns(advice, row)));
+			own_ns[row] = at_least_zero(ops_sum(own_ns[row], advice_self_left_ns(advice, row)));
 		else
 			own_ns[row] = inside ? borrowed_ns(advice, row) : 0;
 		if (!inside)

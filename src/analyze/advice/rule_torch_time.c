@@ -7,6 +7,8 @@
  */
 #include <stdio.h>
 
+#include <opstrobe/internal/trace.h>
+
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
 #include "base/text.h"
@@ -24,18 +26,6 @@ struct torch_time {
 	int64_t longest_ns;  /* of the self time of a function */
 	uint32_t longest;    /* row of it; OPS_NONE: none */
 };
-
-/* Returns the path within torch's package; "" for other files. */
-static struct ops_string path_in_torch(struct ops_string file)
-{
-	const char *found = ops_string_starts(file, "torch/") ? file.bytes : memmem(file.bytes, file.size, "/torch/", 7);
-	size_t skipped;
-
-	if (!found)
-		return (struct ops_string){"", 0};
-	skipped = (size_t)(found - file.bytes) + (*found == '/' ? 7 : 6);
-	return (struct ops_string){file.bytes + skipped, file.size - skipped};
-}
 
 /* Code that only calls operators, or that other rules are about. */
 static bool only_connects(struct ops_string path)
@@ -59,20 +49,11 @@ static enum torch_file torch_file_of(struct torch_time *all, const struct advice
 		return FILE_ELSEWHERE;
 	if (advice_own_site(advice, row) != OPS_NONE)
 		*slot = FILE_PROGRAM;
-	else if (!ops_event_function(advice->trace, row, &function) || !path_in_torch(function.file).size)
+	else if (!ops_event_function(advice->trace, row, &function) || !ops_path_in_torch(function.file).size)
 		*slot = FILE_ELSEWHERE;
 	else
-		*slot = only_connects(path_in_torch(function.file)) ? FILE_CONNECTS : FILE_WORKS;
+		*slot = only_connects(ops_path_in_torch(function.file)) ? FILE_CONNECTS : FILE_WORKS;
 	return (enum torch_file)*slot;
-}
-
-/* Returns the self time of a row that neither other rules nor waits explain. */
-static int64_t unexplained_ns(const struct advice *advice, uint32_t row)
-{
-	int64_t claimed_ns = advice->self_claimed_ns[row], stalled_ns = advice->stalled_self_ns[row];
-	int64_t ns = ops_difference(advice->self_ns[row], claimed_ns > stalled_ns ? claimed_ns : stalled_ns);
-
-	return ns > 0 && !advice->claimed[row] ? ns : 0;
 }
 
 static void torch_time_add(struct torch_time *all, struct advice_result *result, uint32_t row)
@@ -85,10 +66,10 @@ static void torch_time_add(struct torch_time *all, struct advice_result *result,
 	if (file == FILE_WORKS || file == FILE_ELSEWHERE)
 		all->entry[row] = parent != OPS_NONE && all->entry[parent] != OPS_NONE ? all->entry[parent] : file == FILE_WORKS ? row : OPS_NONE;
 	if (all->entry[row] == OPS_NONE || advice_is_operator(advice, row) || !advice_counts(advice, row) ||
-	    (advice->zone[row] & (ADVICE_IN_LOADER | ADVICE_IN_OPTIMIZER | ADVICE_WAITING)))
+	    (advice->zone[row] & (ADVICE_IN_LOADER | ADVICE_IN_OPTIMIZER | ADVICE_WAITING)) || advice->claimed[row])
 		return;
-	ns = unexplained_ns(advice, row);
-	if (!ns)
+	ns = advice_self_left_ns(advice, row);
+	if (ns <= 0)
 		return;
 	advice_claim_self(result, row, ns);
 	advice_add_at(result, advice->site[all->entry[row]], all->entry[row], ns);
@@ -131,7 +112,7 @@ static bool torch_time_report(const struct torch_time *all, struct advice_result
 
 	if (all->longest == OPS_NONE || !recurs(all, advice) || !ops_event_function(advice->trace, all->longest, &function))
 		return true;
-	path = path_in_torch(function.file);
+	path = ops_path_in_torch(function.file);
 	result->detail = torch_time_detail(path);
 	return advice_report_costs(result, "Python code of torch runs in each step for %s, and operators do not explain it. Most of it is in %.*s of torch/%.*s "
 	                                   "and what that calls.",
