@@ -7,41 +7,22 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import hashlib
 import json
 import os
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import torch
+from library import load
 
 import opstrobe
 
 CALLS = 2_000
-_SOURCE = Path(__file__).with_name("empty_hook.c")
-_INCLUDE = Path(__file__).parents[1] / "include"
-
-
-def _build() -> Path:
-    key = hashlib.sha256(_SOURCE.read_bytes()).hexdigest()[:16]
-    library = Path(tempfile.gettempdir()) / f"opstrobe-bench-{os.getuid()}" / f"empty-hook-{key}.so"
-    if not library.exists():
-        library.parent.mkdir(mode=0o700, exist_ok=True)
-        fresh = library.with_suffix(f".{os.getpid()}")
-        compiler = os.environ.get("CC", "cc")
-        subprocess.run(
-            [compiler, "-shared", "-fPIC", "-O2", f"-I{_INCLUDE}", str(_SOURCE), "-o", str(fresh)], check=True
-        )
-        fresh.rename(library)
-    return library
-
-
-_library = ctypes.CDLL(str(_build()))
+_library = load("empty_hook.c", os.environ.get("CC", "cc"))
 _set_profile = ctypes.pythonapi.PyEval_SetProfile
 _set_profile.argtypes = [ctypes.c_void_p, ctypes.py_object]
 _set_profile.restype = None
