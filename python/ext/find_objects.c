@@ -50,7 +50,7 @@ static int find_objects_visit(PyObject *object, void *context)
 static bool find_objects_visit_all(struct search *search)
 {
 #if PY_VERSION_HEX >= 0x030c0000
-	PyUnstable_GC_VisitObjects(look, search);
+	PyUnstable_GC_VisitObjects(find_objects_visit, search);
 #else
 	PyObject *gc = PyImport_ImportModule("gc");
 	PyObject *all = gc ? PyObject_CallMethod(gc, "get_objects", NULL) : NULL;
