@@ -93,18 +93,18 @@ void ops_buffer_printf(struct ops_buffer *buffer, const char *format, ...)
 	va_end(again);
 }
 
-enum ops_code ops_buffer_detach(struct ops_buffer *take_buffer, enum ops_code code, char **ret_text, size_t *ret_size,
+enum ops_code ops_buffer_detach(struct ops_buffer *buffer, enum ops_code code, char **ret_text, size_t *ret_size,
                               struct ops_error *error)
 {
-	ops_buffer_append(take_buffer, "", 1);
-	if (!code && take_buffer->failed)
+	ops_buffer_append(buffer, "", 1);
+	if (!code && buffer->failed)
 		code = ops_fault_memory(error);
 	if (code) {
-		ops_buffer_release(take_buffer);
+		ops_buffer_release(buffer);
 		return code;
 	}
-	*ret_text = take_buffer->bytes;
-	*ret_size = take_buffer->size - 1;
-	*take_buffer = (struct ops_buffer){0};
+	*ret_text = buffer->bytes;
+	*ret_size = buffer->size - 1;
+	*buffer = (struct ops_buffer){0};
 	return OPS_OK;
 }

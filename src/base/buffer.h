@@ -35,7 +35,7 @@ __attribute__((format(printf, 2, 3))) void ops_buffer_printf(struct ops_buffer *
 /* The end of a function that builds a text: transfers the contents to the caller, who frees them with ops_free. A NUL that
  * `*ret_size` does not count follows them. If `code` is an error, which `error` describes already, or if the buffer failed
  * (OPS_NO_MEMORY), releases the buffer and returns the error. */
-enum ops_code ops_buffer_detach(struct ops_buffer *take_buffer, enum ops_code code, char **ret_text, size_t *ret_size,
+enum ops_code ops_buffer_detach(struct ops_buffer *buffer, enum ops_code code, char **ret_text, size_t *ret_size,
                               struct ops_error *error);
 
 #endif

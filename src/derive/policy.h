@@ -35,7 +35,7 @@ struct ops_policy {
 	bool streams_by_argument;  /* events with the argument `stream` are on the device */
 	bool no_empty_steps;       /* steps without duration have no events */
 	bool only_launched_work;   /* device work whose launch is not in the trace belongs to no step */
-	bool threads_by_name;      /* critical path: names of operators tell which threads are one */
+	bool threads_by_name;      /* critical path: threads are the same one by names of operators */
 };
 
 const struct ops_policy *ops_policy_of(enum ops_rules rules);

@@ -10,8 +10,8 @@
 
 #include <opstrobe/internal/collector.h>
 
-/* Initialises an empty block for a thread and session. In a recording file it is no block until ops_block_show: the process may be
- * killed at any instruction. */
+/* Initialises an empty block for a thread and session. Readers of a recording file ignore it until ops_block_show: the
+ * process may be killed at any instruction. */
 void ops_block_init(struct ops_block *block, uint64_t epoch, uint32_t thread);
 
 /* Shows a block that was initialised to readers of recording files. `magic` says what it holds. */

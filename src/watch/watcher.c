@@ -58,8 +58,8 @@
 
 /* How much of the time something takes. Earlier times count less. */
 struct time_share {
-	double taken_ns, time_ns;
-	int64_t last_taken_ns, last_ns; /* at the last update; 0: none */
+	double spent_ns, time_ns;
+	int64_t last_spent_ns, last_ns; /* at the last update; 0: none */
 };
 
 struct watcher {
@@ -360,19 +360,19 @@ static void watcher_shadow_step(struct watcher *of, int64_t end_ns)
 }
 
 /* Continues or restarts a share with the time taken so far. Returns it; 0 after a restart. */
-static double time_share_update(struct time_share *share, int64_t taken_ns, bool is_continued)
+static double time_share_update(struct time_share *share, int64_t spent_ns, bool is_continued)
 {
 	int64_t now_ns = ops_clock_read_ns(CLOCK_MONOTONIC);
 
 	if (is_continued) {
-		share->taken_ns = share->taken_ns * UNSEEN_KEPT + (double)(taken_ns - share->last_taken_ns);
+		share->spent_ns = share->spent_ns * UNSEEN_KEPT + (double)(spent_ns - share->last_spent_ns);
 		share->time_ns = share->time_ns * UNSEEN_KEPT + (double)(now_ns - share->last_ns);
 	} else {
-		share->taken_ns = share->time_ns = 0;
+		share->spent_ns = share->time_ns = 0;
 	}
-	share->last_taken_ns = taken_ns;
+	share->last_spent_ns = spent_ns;
 	share->last_ns = now_ns;
-	return share->time_ns > 0 ? share->taken_ns / share->time_ns : 0;
+	return share->time_ns > 0 ? share->spent_ns / share->time_ns : 0;
 }
 
 /* Returns the share of the time that the recorder takes in shadow steps as well. */
