@@ -15,16 +15,9 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/sanitizer.h"
 
-#if defined(__SANITIZE_ADDRESS__)
-#define ASAN 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define ASAN 1
-#endif
-#endif
-
-#ifdef ASAN
+#if OPS_ADDRESS_SANITIZER
 #include <sanitizer/asan_interface.h>
 #define RED_ZONE_BYTES 16
 #define POISON(at, size) __asan_poison_memory_region(at, size)

@@ -15,15 +15,9 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/sanitizer.h"
 
-#if defined(__SANITIZE_ADDRESS__)
-#define POOL_ASAN 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define POOL_ASAN 1
-#endif
-#endif
-#ifdef POOL_ASAN
+#if OPS_ADDRESS_SANITIZER
 #include <sanitizer/asan_interface.h>
 #define POISON(address, bytes) ASAN_POISON_MEMORY_REGION(address, bytes)
 #define UNPOISON(address, bytes) ASAN_UNPOISON_MEMORY_REGION(address, bytes)

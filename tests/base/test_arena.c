@@ -12,17 +12,10 @@
 
 #include "base/alloc.h"
 #include "base/arena.h"
+#include "base/sanitizer.h"
 #include "failing.h"
 
-#if defined(__SANITIZE_ADDRESS__)
-#define ASAN 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define ASAN 1
-#endif
-#endif
-
-#ifdef ASAN
+#if OPS_ADDRESS_SANITIZER
 #include <sanitizer/asan_interface.h>
 #endif
 
@@ -109,7 +102,7 @@ static void survives_every_failure(void **state)
 	assert_true(fail_each(fill, NULL) >= 3);
 }
 
-#ifdef ASAN
+#if OPS_ADDRESS_SANITIZER
 static void the_rest_is_poisoned(void **state)
 {
 	struct ops_arena arena = {0};
@@ -133,7 +126,7 @@ int main(void)
 		cmocka_unit_test(a_large_one_does_not_waste_the_chunk),
 		cmocka_unit_test(absurd_sizes_are_refused),
 		cmocka_unit_test(survives_every_failure),
-#ifdef ASAN
+#if OPS_ADDRESS_SANITIZER
 		cmocka_unit_test(the_rest_is_poisoned),
 #endif
 	};

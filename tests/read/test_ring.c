@@ -12,6 +12,7 @@
 
 #include <opstrobe/internal/live.h>
 
+#include "base/sanitizer.h"
 #include "record/pool.h"
 #include "running.h"
 
@@ -374,7 +375,7 @@ static void test_threads(void **state)
 
 /* --- processes ------------------------------------------------------------------------------------------------------- */
 
-#ifndef __SANITIZE_THREAD__
+#if !OPS_THREAD_SANITIZER
 static void test_killed(void **state)
 {
 	unsigned *ended = mmap(NULL, sizeof(*ended), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -495,7 +496,7 @@ int main(void)
 		cmocka_unit_test(test_live_bytes),
 		cmocka_unit_test(test_memory_is_flat),
 		cmocka_unit_test(test_threads),
-#ifndef __SANITIZE_THREAD__
+#if !OPS_THREAD_SANITIZER
 		cmocka_unit_test_setup_teardown(test_killed, make_recording_folder, remove_recording_folder),
 		cmocka_unit_test_setup_teardown(test_file_that_cannot_grow, make_recording_folder, remove_recording_folder),
 		cmocka_unit_test_setup_teardown(test_fork, make_recording_folder, remove_recording_folder),

@@ -10,6 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/sanitizer.h"
+
 static bool leave; /* atomic: the threads end once it is set */
 
 static void *record_until_told(void *unused)
@@ -106,9 +108,9 @@ static void test_child_has_its_own_session(void **state)
 	ops_recording_free(recording);
 }
 
-/* AddressSanitizer's allocator keeps locked in a child what another thread had locked at the fork (GCC 12's does), as libc's does
+/* AddressSanitizer's allocator keeps locked in a child what another thread had locked at the fork, as libc's does
  * not: a child that allocates may wait for ever. With it, a child of several threads allocates nothing. */
-#ifdef __SANITIZE_ADDRESS__
+#if OPS_ADDRESS_SANITIZER
 static int child_of_threads(struct ops_session *inherited, struct ops_range open)
 {
 	ops_session_resume(inherited);

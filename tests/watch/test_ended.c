@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include "base/sanitizer.h"
 #include "incidents.h"
 
 static char box[80];
@@ -95,7 +96,7 @@ static void fault(void)
 	volatile int *nowhere = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	watch_begin(NULL);
-#if defined(__SANITIZE_ADDRESS__)
+#if OPS_ADDRESS_SANITIZER
 	(void)nowhere; /* it would be reported by the sanitizer */
 	raise(SIGSEGV);
 #else
