@@ -8,6 +8,7 @@
 
 #include <opstrobe/arrow.h>
 #include <opstrobe/internal/host.h>
+#include <opstrobe/internal/trace_job.h>
 #include <opstrobe/record.h>
 #include <opstrobe/version.h>
 
@@ -41,9 +42,27 @@ static PyObject *module_memory_limit(PyObject *module, PyObject *unused)
 	return PyLong_FromUnsignedLongLong(ops_memory_limit());
 }
 
+static PyObject *module_is_one_job(PyObject *module, PyObject *args)
+{
+	struct ops_trace_job a = {.rank = -1}, b = a;
+	long long rank[2], world[2], start[2], end[2];
+	int same_folder;
+
+	(void)module;
+	if (!PyArg_ParseTuple(args, "(LLLL)(LLLL)p:is_one_job", &rank[0], &world[0], &start[0], &end[0], &rank[1], &world[1], &start[1],
+	                      &end[1], &same_folder))
+		return NULL;
+	a = (struct ops_trace_job){.rank = rank[0], .world_size = world[0], .start_ns = start[0], .end_ns = end[0]};
+	b = (struct ops_trace_job){.rank = rank[1], .world_size = world[1], .start_ns = start[1], .end_ns = end[1]};
+	return PyBool_FromLong(ops_trace_job_is_shared(&a, &b, same_folder));
+}
+
 static PyMethodDef module_methods[] = {
 	{"tables_json", module_tables_json, METH_NOARGS,
 	 "tables_json() -> str\n\nThe tables that queries ask, with the meanings of their columns, as a JSON object."},
+	{"is_one_job", module_is_one_job, METH_VARARGS,
+	 "is_one_job(a, b, same_folder) -> bool\n\nReturns whether two traces are from two ranks of one job. Each is (rank, world size, start_ns,\n"
+	 "end_ns), with -1 for what is unknown."},
 	{"clock", module_clock, METH_NOARGS, "clock() -> str\n\n\"tsc\", or \"monotonic: \" and why not the TSC."},
 	{"memory_limit", module_memory_limit, METH_NOARGS, "memory_limit() -> int\n\nBytes that the machine and the control group allow."},
 	{NULL, NULL, 0, NULL},

@@ -13,6 +13,7 @@ from opstrobe.archiving import add as _adding
 from opstrobe.archiving.database import ArchiveDatabase
 from opstrobe.archiving.location import Location, check_job
 from opstrobe.archiving.location import is_archive as is_archive
+from opstrobe.archiving.runs import Runs
 from opstrobe.query.database import connect, last_rows
 from opstrobe.query.tables import trace_files
 
@@ -35,14 +36,16 @@ def add(
 ) -> list[str]:
     """Adds trace files, each completely or not at all. Returns the ids of those that were new.
 
-    `run` and `commit` default to those of the recording, `rank` to that of the trace or of its file's name.
+    `run` and `commit` default to those of the recording, `rank` to that of the trace or of its file's name. Ranks without a run
+    that were recorded together are one run.
     """
     check_job(job)
     place = Location(location, create=True)
     known = place.names(job)
     paths = [traces] if isinstance(traces, str) or hasattr(traces, "__fspath__") else traces
     files = trace_files(str(path) for path in paths)
-    added = [_adding.add(place, path, known, job=job, run=run, commit=commit, rank=rank) for path in files]
+    runs = Runs(place, job)
+    added = [_adding.add(place, path, known, runs, run=run, commit=commit, rank=rank) for path in files]
     return [name for name, is_new in added if is_new]
 
 

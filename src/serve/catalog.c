@@ -103,7 +103,7 @@ static void diagnose(struct served *served, const struct ops_trace *trace)
 		report(&served->diagnostics[i]);
 }
 
-void served_set_facts(struct served *served, const struct ops_trace *trace, const struct trace_job *facts)
+void served_set_facts(struct served *served, const struct ops_trace *trace, const struct ops_trace_job *facts)
 {
 	if (served->events < 0)
 		served->catalog->jobs_changed = true;
@@ -127,7 +127,7 @@ static void read_trace(struct job *job)
 	struct catalog *catalog = served->catalog;
 	struct ops_timeline *timeline = NULL;
 	struct ops_trace *trace = NULL;
-	struct trace_job facts;
+	struct ops_trace_job facts;
 	struct ops_error error;
 	enum ops_code code = ops_trace_read(served->path, &options, &trace, &error);
 

@@ -51,7 +51,7 @@ struct served {
 	uint64_t derived_bytes; /* bytes of objects derived from the trace, included in memory_bytes */
 	uint64_t last_use;
 	int64_t events; /* -1: not read yet */
-	struct trace_job job_facts;   /* valid after the first reading */
+	struct ops_trace_job job_facts;   /* valid after the first reading */
 	const struct served *job_key; /* the first trace of its job, or itself if the trace is alone; NULL: not read yet */
 	char *summary;                /* ops_trace_summary(); NULL: not computed yet */
 	size_t summary_size;
@@ -111,7 +111,7 @@ enum ops_code catalog_memory(struct served *served, const struct ops_memory_time
 void catalog_read_only(struct catalog *catalog);
 
 /* Sets the facts about a trace that was read; the lock must be held. */
-void served_set_facts(struct served *served, const struct ops_trace *trace, const struct trace_job *facts);
+void served_set_facts(struct served *served, const struct ops_trace *trace, const struct ops_trace_job *facts);
 /* Marks a trace as failed; the lock must be held. */
 void served_fail(struct served *served, const struct ops_error *error);
 

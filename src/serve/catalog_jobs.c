@@ -45,8 +45,8 @@ static size_t collect_ranks(struct catalog *catalog, struct served **ranks)
 
 static bool are_of_one_job(const struct served *a, const struct served *b)
 {
-	return trace_job_is_shared(&a->job_facts, &b->job_facts, true) &&
-	       trace_job_is_shared(&a->job_facts, &b->job_facts, served_in_one_folder(a, b));
+	return ops_trace_job_is_shared(&a->job_facts, &b->job_facts, true) &&
+	       ops_trace_job_is_shared(&a->job_facts, &b->job_facts, served_in_one_folder(a, b));
 }
 
 /* Adds a trace to the first earlier job whose traces all match it. `first[i]` is the first trace of the job of trace i. */

@@ -26,7 +26,7 @@ struct summarizer {
 /* --- one trace ------------------------------------------------------------------------------------------------------ */
 
 /* Keeps the summary if there is none yet. */
-static void keep(struct served *served, const struct ops_trace *trace, const struct trace_job *facts, char *owned_text, size_t size)
+static void keep(struct served *served, const struct ops_trace *trace, const struct ops_trace_job *facts, char *owned_text, size_t size)
 {
 	struct catalog *catalog = served->catalog;
 
@@ -48,7 +48,7 @@ static void keep_failure(struct served *served, const struct ops_trace *trace, c
 {
 	struct ops_buffer out = {0};
 	struct ops_json_writer json = {.out = &out};
-	struct trace_job facts;
+	struct ops_trace_job facts;
 	struct ops_error ignored;
 	char *text;
 	size_t size;
@@ -65,7 +65,7 @@ static enum ops_code summarize(struct served *served, const struct ops_trace *tr
 {
 	const struct ops_rank rank = {.trace = (struct ops_trace *)trace, .rank = -1, .path = served->path, .name = served->worker,
 	                              .span = served->span};
-	struct trace_job facts;
+	struct ops_trace_job facts;
 	char *text = NULL;
 	size_t size = 0;
 	enum ops_code code = ops_trace_summary(&rank, &text, &size, error);

@@ -17,9 +17,9 @@
 #include "analyze/ranks/trace_job.h"
 
 /* Returns the job facts of a trace from `start_ms` to `end_ms`, with further members of the file. */
-static struct trace_job job_of(const char *members, int start_ms, int end_ms, const char *path)
+static struct ops_trace_job job_of(const char *members, int start_ms, int end_ms, const char *path)
 {
-	struct trace_job job;
+	struct ops_trace_job job;
 	struct ops_trace *trace;
 	struct ops_error error;
 	char *text;
@@ -41,7 +41,7 @@ static struct trace_job job_of(const char *members, int start_ms, int end_ms, co
 
 static void test_diagnostics_of_a_trace(void **state)
 {
-	struct trace_job job = job_of(RANK(3, 8) "\"job\":\"run-7\",", 1, 21, "a.json");
+	struct ops_trace_job job = job_of(RANK(3, 8) "\"job\":\"run-7\",", 1, 21, "a.json");
 
 	(void)state;
 	assert_int_equal(job.rank, 3);
@@ -56,15 +56,15 @@ static void test_diagnostics_of_a_trace(void **state)
 	assert_int_equal(job.rank, -1);
 }
 
-static void assert_shared(struct trace_job a, struct trace_job b, bool same_folder, bool shared)
+static void assert_shared(struct ops_trace_job a, struct ops_trace_job b, bool same_folder, bool shared)
 {
-	assert_int_equal(trace_job_is_shared(&a, &b, same_folder), shared);
-	assert_int_equal(trace_job_is_shared(&b, &a, same_folder), shared);
+	assert_int_equal(ops_trace_job_is_shared(&a, &b, same_folder), shared);
+	assert_int_equal(ops_trace_job_is_shared(&b, &a, same_folder), shared);
 }
 
 static void test_ranks_of_one_job(void **state)
 {
-	struct trace_job first = job_of(RANK(0, 2), 0, 50, NULL);
+	struct ops_trace_job first = job_of(RANK(0, 2), 0, 50, NULL);
 
 	(void)state;
 	assert_shared(first, job_of(RANK(1, 2), 10, 60, NULL), true, true);
@@ -75,7 +75,7 @@ static void test_ranks_of_one_job(void **state)
 
 static void test_traces_that_only_share_a_folder(void **state)
 {
-	struct trace_job first = job_of(RANK(0, 2), 0, 50, NULL);
+	struct ops_trace_job first = job_of(RANK(0, 2), 0, 50, NULL);
 
 	(void)state;
 	assert_shared(first, job_of(RANK(0, 2), 0, 50, NULL), true, false);         /* the same rank */
@@ -87,7 +87,7 @@ static void test_traces_that_only_share_a_folder(void **state)
 
 static void test_named_jobs(void **state)
 {
-	struct trace_job first = job_of(RANK(0, 2) "\"job\":\"a\",", 0, 50, NULL);
+	struct ops_trace_job first = job_of(RANK(0, 2) "\"job\":\"a\",", 0, 50, NULL);
 
 	(void)state;
 	assert_shared(first, job_of(RANK(1, 2) "\"job\":\"a\",", 0, 50, NULL), false, true);

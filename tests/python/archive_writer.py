@@ -15,6 +15,7 @@ import pyarrow.parquet
 
 from opstrobe.archiving import add
 from opstrobe.archiving.location import Location
+from opstrobe.archiving.runs import Runs
 
 
 def rows_by_part(place):
@@ -31,9 +32,9 @@ def rows_by_part(place):
 
 def add_all(place, paths):
     location = Location(place, create=True)
-    known = location.names("test")
+    known, runs = location.names("test"), Runs(location, "test")
     for path in paths:
-        add.add(location, path, known, job="test")
+        add.add(location, path, known, runs)
 
 
 def start_writer(place, paths):

@@ -216,6 +216,22 @@ def test_bad_files_do_not_stop_the_others(tmp_path):
     assert os.listdir(tmp_path / "archive" / "_staging") == []
 
 
+def test_failures_leave_no_empty_archive(tmp_path):
+    place = tmp_path / "archive"
+    (tmp_path / "bad.json").write_text("{]")
+    status, printed, errors = command("add", place, tmp_path / "none.json", tmp_path / "bad.json")
+    assert (status, printed) == (1, "0 traces added, 2 failed\n")
+    assert "none.json" in errors and "no such file" in errors and "bad.json" in errors
+    assert not place.exists()
+    (tmp_path / "empty").mkdir()
+    status, _, errors = command("add", place, tmp_path / "empty")
+    assert status == 1 and errors == f"opstrobe archive: no trace file in '{tmp_path}/empty'\n"
+    assert not place.exists()
+    with pytest.raises(FileNotFoundError):
+        opstrobe.archive.add(place, tmp_path / "none.json")
+    assert not place.exists()
+
+
 @pytest.mark.parametrize("package", ["duckdb", "fsspec", "pyarrow"])
 def test_missing_packages_are_named(archive, tmp_path, package):
     (tmp_path / "without").mkdir()
@@ -273,6 +289,29 @@ def test_the_recording_says_run_and_commit(tmp_path):
     path.write_text(json.dumps(about))
     opstrobe.archive.add(tmp_path / "archive", path)
     assert rows(tmp_path / "archive", 'select run, "commit" from traces') == [("torchrun 7", "cafe")]
+
+
+RUNS = "select run, list(rank order by rank) from traces group by run order by min(start_ns)"
+
+
+def test_ranks_recorded_together_are_a_run(tmp_path):
+    place = tmp_path / "archive"
+    for day in (0, 1):
+        for rank in (2, 0, 3, 1):
+            # Each by a process of its own, as after a job, or all at once.
+            opstrobe.archive.add(place, made(tmp_path, rank, day), job="j")
+    assert [ranks for _, ranks in rows(place, RUNS)] == [[0, 1, 2, 3], [0, 1, 2, 3]]
+    (tmp_path / "other").mkdir()
+    opstrobe.archive.add(place, [made(tmp_path / "other", rank, step_us=2000) for rank in (0, 4)], job="j")
+    assert sorted(ranks for _, ranks in rows(place, RUNS)) == [[0, 1, 2, 3], [0, 1, 2, 3], [0, 4]]
+    opstrobe.archive.add(place, [made(tmp_path, rank, day=2, steps=1) for rank in (0, 1)], job="j", run="named")
+    opstrobe.archive.add(place, made(tmp_path, 5, day=2, steps=1), job="j")
+    assert rows(place, RUNS)[-1] == ("named", [0, 1, 5])
+    compact.compact(Location(place))
+    opstrobe.archive.add(place, made(tmp_path, 6, day=2, steps=1), job="j")
+    assert rows(place, RUNS)[-1] == ("named", [0, 1, 5, 6])
+    opstrobe.archive.add(place, made(tmp_path, 7, day=2, steps=1), job="another")
+    assert rows(place, "select count(distinct run) from traces where job = 'another' or rank = 6") == [(2,)]
 
 
 def test_run_adds_its_trace(tmp_path):

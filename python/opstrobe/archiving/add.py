@@ -13,8 +13,13 @@ import time
 from opstrobe import _core
 from opstrobe.archiving.location import TRACES, Location
 from opstrobe.archiving.packages import pyarrow
+from opstrobe.archiving.runs import Runs, rank_of
 from opstrobe.query.schema import tables
 from opstrobe.query.tables import plain_type, schema_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 # Small enough that a query for a few steps reads little of a file.
 _GROUP_ROWS = 1 << 15
@@ -47,28 +52,28 @@ def add(
     location: Location,
     path: str,
     known: set[str],
+    runs: Runs,
     *,
-    job: str,
     run: str | None = None,
     commit: str | None = None,
     rank: int | None = None,
 ) -> tuple[str, bool]:
-    """Adds a trace file, unless its id is in `known`. Returns the id, and whether the file was added. The id is derived
-    from the bytes of the file."""
+    """Adds a trace file to the job of `runs`, unless its id is in `known`. Returns the id, and whether the file was added. The id
+    is derived from the bytes of the file."""
     name = digest(path)
     if name in known:
         return name, False
     trace = _core.read_trace(path)
     about = _about(trace)
-    whose: dict[str, object] = {
-        "path": os.path.abspath(path),
-        "rank": trace.rank(path) if rank is None else rank,
-        "trace": name,
-        "run": run or about["run"] or name,
-        "commit": commit or about["commit"],
-    }
     date = datetime.datetime.fromtimestamp(_time_of(trace, path), datetime.timezone.utc).date()
-    return name, location.write(job, date.isoformat(), name, functools.partial(_fill, trace, whose))
+    path = os.path.abspath(path)
+    rank = trace.rank(path) if rank is None else rank
+    of_job = rank_of(trace, path, rank)
+    run = run or about["run"] or runs.find(of_job, date) or name
+    whose = {"path": path, "rank": rank, "trace": name, "run": run, "commit": commit or about["commit"]}
+    is_new = location.write(runs.job, date.isoformat(), name, functools.partial(_fill, trace, whose))
+    runs.add(run, of_job)
+    return name, is_new
 
 
 def digest(path: str) -> str:
@@ -100,7 +105,7 @@ def _time_of(trace: _core.Trace, path: str) -> float:
     return start if start > 1e9 else os.path.getmtime(path)
 
 
-def _fill(trace: _core.Trace, whose: dict[str, object], folder: str) -> None:
+def _fill(trace: _core.Trace, whose: Mapping[str, object], folder: str) -> None:
     for declared in tables():
         table = str(declared["id"])
         rows = pyarrow.Table.from_batches([pyarrow.RecordBatch._import_from_c_capsule(*trace.table(table, None))])
@@ -121,7 +126,7 @@ def _fill(trace: _core.Trace, whose: dict[str, object], folder: str) -> None:
     write_traces(folder, pyarrow.Table.from_pylist([row], TRACES_SCHEMA))
 
 
-def _with_whose(rows: pyarrow.Table, whose: dict[str, object]) -> pyarrow.Table:
+def _with_whose(rows: pyarrow.Table, whose: Mapping[str, object]) -> pyarrow.Table:
     for field in _WHOSE_FIELDS:
         value = whose[field.name]
         if value is None or field.name == "rank":

@@ -43,7 +43,7 @@ def _parser() -> argparse.ArgumentParser:
     add.add_argument(
         "--run",
         metavar="NAME",
-        help="one execution of the job (default: what started it says, else each trace is a run)",
+        help="one execution of the job (default: what started it says, else ranks recorded together are a run)",
     )
     add.add_argument("--commit", metavar="REVISION", help="revision of the program (default: what the recording says)")
     add.add_argument(
@@ -84,25 +84,26 @@ def _say(text: object) -> None:
 
 def _add(options: argparse.Namespace) -> int:
     from opstrobe.archiving import add
-    from opstrobe.archiving.location import Location, check_job
+    from opstrobe.archiving.location import Location, LocationError, check_job
+    from opstrobe.archiving.runs import Runs
     from opstrobe.query.tables import trace_files
 
     check_job(options.job)
     location = Location(options.location, create=True)
-    known = location.names(options.job)
+    known, runs = location.names(options.job), Runs(location, options.job)
     added = there = failed = 0
     for path in trace_files(options.traces):
         try:
-            _, is_new = add.add(
-                location, path, known, job=options.job, run=options.run, commit=options.commit, rank=options.rank
-            )
+            _, is_new = add.add(location, path, known, runs, run=options.run, commit=options.commit, rank=options.rank)
+        except LocationError:
+            raise
         except (OSError, ValueError) as error:
             failed += 1
             _say(reason_of(error))
             continue
         added, there = added + is_new, there + (not is_new)
     if not added + there + failed:
-        _say("no trace file is there")
+        _say(f"no trace file in {', '.join(repr(path) for path in options.traces)}")
         return 1
     print(
         f"{added} trace{'s' * (added != 1)} added"

@@ -68,10 +68,15 @@ def find_archive(path: str) -> Location | None:
         return None
 
 
+class LocationError(OSError):
+    """An object store that cannot be reached or refuses."""
+
+
 class Location:
     """A directory, or a URL supported by fsspec: s3://bucket/profiles, gs://…, memory://…"""
 
     def __init__(self, location: str | os.PathLike[str], *, create: bool = False) -> None:
+        """With `create`, the first part that is written makes a new archive, so that nothing is left if there is none."""
         self.name = os.fspath(location)
         self.files, root = fsspec.core.url_to_fs(self.name)
         self.root = root.rstrip("/")
@@ -79,25 +84,25 @@ class Location:
             self.files.protocol if isinstance(self.files.protocol, tuple) else (self.files.protocol,)
         )
         with self._naming_errors():
-            is_archive = self._open(self.path(_MARK), create)
-        if not is_archive:
+            self._exists = self._find()
+        if create and not self._exists:
+            self._check_is_empty()
+        elif not self._exists:
             raise FileNotFoundError(
                 f"'{self.name}' is not an archive; 'opstrobe archive add {self.name} TRACE...' makes one"
             )
 
-    def _open(self, mark: str, create: bool) -> bool:
+    def _find(self) -> bool:
         self.files.invalidate_cache()
-        if self.files.exists(mark):
-            self._check(json.loads(self.files.cat_file(mark)))
-        elif create:
-            self._create(mark)
-        else:
+        mark = self.path(_MARK)
+        if not self.files.exists(mark):
             return False
+        self._check(json.loads(self.files.cat_file(mark)))
         return True
 
     @contextlib.contextmanager
     def _naming_errors(self) -> Iterator[None]:
-        """Raises OSError with the location for errors of object stores, whose classes are the clients' and which do not name it."""
+        """Raises LocationError with the location for errors of object stores, whose classes are the clients' and which do not name it."""
         try:
             yield
         except ValueError:
@@ -105,19 +110,22 @@ class Location:
         except Exception as error:
             if self.is_local:
                 raise
-            raise OSError(f"cannot open '{self.name}': {error}") from error
+            raise LocationError(f"cannot open '{self.name}': {error}") from error
 
     def _check(self, about: dict[str, object]) -> None:
         if about.get("format") != FORMAT:
             raise ValueError(f"'{self.name}' has format {about.get('format')} of archives; this version reads {FORMAT}")
 
-    def _create(self, mark: str) -> None:
-        if (
-            self.is_local
-            and os.path.isdir(self.root)
-            and any(not name.startswith("_") for name in os.listdir(self.root))
-        ):
+    def _check_is_empty(self) -> None:
+        if not self.is_local:
+            return
+        if os.path.exists(self.root) and not os.path.isdir(self.root):
+            raise ValueError(f"'{self.name}' is a file; an archive needs a directory")
+        if os.path.isdir(self.root) and any(not name.startswith("_") for name in os.listdir(self.root)):
             raise ValueError(f"'{self.name}' is a directory with other files; an archive needs an empty one")
+
+    def _create(self) -> None:
+        mark = self.path(_MARK)
         text = json.dumps({"format": FORMAT}).encode()
         if not self.is_local:
             self.files.pipe_file(mark, text)
@@ -141,7 +149,8 @@ class Location:
         self.files.invalidate_cache()
         sizes: dict[str, dict[str, int]] = {}
         replaced: set[str] = set()
-        found = self.files.find(self.root, detail=True)
+        with self._naming_errors():
+            found = self.files.find(self.root, detail=True)
         for path, about in found.items():
             folder, _, name = path.rpartition("/")
             folder = folder[len(self.root) + 1 :]
@@ -184,6 +193,10 @@ class Location:
         """Makes a part of the files that `fill` writes into a directory. Returns False if a part of this name
         exists."""
         part = Part(job, date, name, {})
+        if not self._exists:
+            with self._naming_errors():
+                self._create()
+            self._exists = True
         with self._staging(name) as folder:
             fill(folder)
             if replaces:

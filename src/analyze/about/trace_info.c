@@ -205,7 +205,7 @@ static void read_origin(struct trace_facts *facts, const struct ops_rank *rank)
 {
 	const struct ops_trace_info *info = ops_trace_info(rank->trace);
 	struct ops_string recording;
-	struct trace_job job;
+	struct ops_trace_job job;
 
 	trace_job_read(rank->trace, rank->path, &job);
 	facts->file = rank->path;

@@ -63,7 +63,7 @@ bool advice_write_about(const struct ops_rank *rank, struct ops_json_writer *jso
 	struct ops_views own;
 	const struct ops_views *views = ops_views_open(&own, rank->trace, OPS_RULES_OPSTROBE, true);
 	struct ops_interval extent = ops_extent_of(rank->trace);
-	struct trace_job job;
+	struct ops_trace_job job;
 	bool done = views != NULL;
 
 	trace_job_read(rank->trace, rank->path, &job);

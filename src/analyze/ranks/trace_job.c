@@ -23,22 +23,22 @@ bool trace_find_member(const struct ops_trace *trace, const char *key, const cha
 }
 
 /* Names are only compared, so their undecoded JSON text suffices. A longer name counts as unknown. */
-static void read_job_name(const struct ops_trace *trace, struct trace_job *job)
+static void read_job_name(const struct ops_trace *trace, struct ops_trace_job *job)
 {
 	struct ops_string text;
 
-	if (!ops_trace_find_metadata(trace, "job", &text) || text.size > TRACE_JOB_NAME_MAX)
+	if (!ops_trace_find_metadata(trace, "job", &text) || text.size > OPS_TRACE_JOB_NAME_MAX)
 		return;
 	memcpy(job->name, text.bytes, text.size);
 	job->name[text.size] = '\0';
 }
 
-void trace_job_read(const struct ops_trace *trace, const char *path, struct trace_job *job)
+void trace_job_read(const struct ops_trace *trace, const char *path, struct ops_trace_job *job)
 {
 	const struct ops_events *events = ops_trace_events(trace);
 	struct ops_string text;
 
-	*job = (struct trace_job){.rank = ops_trace_rank(trace, path), .world_size = -1};
+	*job = (struct ops_trace_job){.rank = ops_trace_rank(trace, path), .world_size = -1};
 	if (trace_find_member(trace, "distributedInfo", "world_size", &text) && !ops_json_parse_integer(text, &job->world_size))
 		job->world_size = -1;
 	job->start_ns = events->count ? events->start_ns[0] : 0;
@@ -46,12 +46,12 @@ void trace_job_read(const struct ops_trace *trace, const char *path, struct trac
 	read_job_name(trace, job);
 }
 
-static bool is_rank(const struct trace_job *job)
+static bool is_rank(const struct ops_trace_job *job)
 {
 	return job->rank >= 0 && job->world_size != 1;
 }
 
-static bool were_together(const struct trace_job *a, const struct trace_job *b)
+static bool were_together(const struct ops_trace_job *a, const struct ops_trace_job *b)
 {
 	int64_t apart_ns = ops_difference(a->start_ns, b->start_ns);
 
@@ -59,7 +59,7 @@ static bool were_together(const struct trace_job *a, const struct trace_job *b)
 	       (apart_ns <= TRACE_JOB_START_NS && apart_ns >= -TRACE_JOB_START_NS);
 }
 
-bool trace_job_is_shared(const struct trace_job *a, const struct trace_job *b, bool same_folder)
+bool ops_trace_job_is_shared(const struct ops_trace_job *a, const struct ops_trace_job *b, bool same_folder)
 {
 	bool named = *a->name && *b->name;
 

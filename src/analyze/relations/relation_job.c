@@ -43,9 +43,9 @@ bool relation_processes_open(struct relation_rows *rows)
 
 /* --- ranks ---------------------------------------------------------------------------------------------------------- */
 
-static struct trace_job job_of(const struct relation_rows *rows)
+static struct ops_trace_job job_of(const struct relation_rows *rows)
 {
-	struct trace_job job;
+	struct ops_trace_job job;
 
 	trace_job_read(rows->trace, NULL, &job);
 	return job;
@@ -80,7 +80,7 @@ RELATION_GETTER(get_rank_backend, set_member(rows, "distributedInfo", "backend",
 RELATION_GETTER(get_rank_host, relation_set_text(cell, ops_string_of(ops_trace_info(rows->trace)->host_name)))
 RELATION_GETTER(get_rank_command, set_member(rows, "recording", "command", cell))
 RELATION_GETTER(get_rank_start, cell->integer = job_of(rows).start_ns)
-RELATION_GETTER(get_rank_duration, struct trace_job job = job_of(rows); cell->integer = job.end_ns - job.start_ns)
+RELATION_GETTER(get_rank_duration, struct ops_trace_job job = job_of(rows); cell->integer = job.end_ns - job.start_ns)
 RELATION_GETTER(get_rank_events, cell->integer = (int64_t)rows->events->count)
 RELATION_GETTER(get_rank_lost, cell->integer = ops_clamped(ops_trace_info(rows->trace)->lost))
 RELATION_GETTER(get_rank_complete, cell->integer = ops_trace_is_complete(rows->trace))
