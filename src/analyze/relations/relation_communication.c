@@ -18,7 +18,7 @@ static bool is_collective(const struct relation_rows *rows, uint32_t event)
 	uint8_t kind = rows->events->kind[event];
 
 	if (ops_kind_is_work(kind))
-		return ops_work_of(kind, name) == OPS_WORK_COMMUNICATION;
+		return relation_work(rows, event) == OPS_WORK_COMMUNICATION;
 	return (kind == OPS_EVENT_CPU_OP || kind == OPS_EVENT_USER_ANNOTATION) && ops_collective_of(name) == OPS_COLLECTIVE_HOST;
 }
 
@@ -113,5 +113,5 @@ const struct result_declaration relation_collectives_declaration =
 
 bool relation_collectives_open(struct relation_rows *rows)
 {
-	return relation_select(rows, is_collective);
+	return relation_classify(rows) && relation_select(rows, is_collective);
 }

@@ -23,16 +23,12 @@ static const char *work_name(enum ops_work work)
 
 static void set_work(const struct relation_rows *rows, uint32_t event, struct result_cell *cell)
 {
-	const char *name = work_name(ops_work_of(rows->events->kind[event], ops_trace_string(rows->trace, rows->events->name[event])));
-
-	cell->text = ops_string_of(name);
+	cell->text = ops_string_of(work_name(relation_work(rows, event)));
 }
 
 static void set_category(const struct relation_rows *rows, uint32_t event, struct result_cell *cell)
 {
-	enum ops_category category = ops_category_of(rows->events->kind[event], ops_trace_string(rows->trace, rows->events->name[event]));
-
-	cell->text = ops_string_of(ops_category_name(category));
+	cell->text = ops_string_of(ops_category_name(relation_category(rows, event)));
 }
 
 static void set_operator(const struct relation_rows *rows, uint32_t event, struct result_cell *cell)
@@ -114,5 +110,5 @@ static bool relation_kernels_is_work(const struct relation_rows *rows, uint32_t 
 
 bool relation_kernels_open(struct relation_rows *rows)
 {
-	return relation_select(rows, relation_kernels_is_work);
+	return relation_classify(rows) && relation_select(rows, relation_kernels_is_work);
 }

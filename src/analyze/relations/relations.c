@@ -135,6 +135,7 @@ void relation_close(struct relation_rows *rows)
 {
 	ops_free(rows->step_of);
 	ops_free(rows->selected);
+	ops_free(rows->class_of);
 	ops_module_tree_free(rows->module_tree);
 	line_costs_release(&rows->lines);
 	ops_adviser_free(rows->adviser);
@@ -156,6 +157,40 @@ bool relation_select(struct relation_rows *rows, bool (*selects)(const struct re
 		if (selects(rows, (uint32_t)row))
 			rows->selected[rows->count++] = (uint32_t)row;
 	return true;
+}
+
+/* --- classes of device work ----------------------------------------------------------------------------------------- */
+
+bool relation_classify(struct relation_rows *rows)
+{
+	rows->class_of = ops_alloc_zeroed(ops_trace_string_count(rows->trace) + 1, sizeof(*rows->class_of));
+	return rows->class_of != NULL;
+}
+
+enum ops_work relation_work(const struct relation_rows *rows, uint32_t event)
+{
+	uint8_t kind = rows->events->kind[event];
+	uint32_t name = rows->events->name[event];
+	struct relation_class *known = &rows->class_of[name];
+
+	if (kind != OPS_EVENT_KERNEL)
+		return ops_work_of(kind, ops_trace_string(rows->trace, name));
+	if (!known->work)
+		known->work = (uint8_t)(1 + ops_work_of(kind, ops_trace_string(rows->trace, name)));
+	return (enum ops_work)(known->work - 1);
+}
+
+enum ops_category relation_category(const struct relation_rows *rows, uint32_t event)
+{
+	uint8_t kind = rows->events->kind[event];
+	uint32_t name = rows->events->name[event];
+	struct relation_class *known = &rows->class_of[name];
+
+	if (kind != OPS_EVENT_KERNEL)
+		return ops_category_of(kind, ops_trace_string(rows->trace, name));
+	if (!known->category)
+		known->category = (uint8_t)(1 + ops_category_of(kind, ops_trace_string(rows->trace, name)));
+	return (enum ops_category)(known->category - 1);
 }
 
 /* --- cells ---------------------------------------------------------------------------------------------------------- */

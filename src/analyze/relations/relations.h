@@ -23,9 +23,11 @@
 #include "analyze/result.h"
 #include "base/buffer.h"
 #include "base/text.h"
+#include "derive/categories.h"
 #include "derive/phases.h"
 #include "derive/places.h"
 #include "derive/steps.h"
+#include "derive/work.h"
 
 /* Derived data that columns require: bits of result_column.option. */
 enum relation_need {
@@ -33,6 +35,12 @@ enum relation_need {
 	RELATION_STEPS = 2 | RELATION_LAUNCHERS,
 	RELATION_MODULES = 4 | RELATION_LAUNCHERS,
 	RELATION_PHASES = 8,
+};
+
+/* What a kernel of this name does. It is determined once for each name, since thousands of kernels have the same one. */
+struct relation_class {
+	uint8_t work;     /* 1 + enum ops_work; 0: not determined yet */
+	uint8_t category; /* 1 + enum ops_category; 0: not determined yet */
 };
 
 struct relation_rows {
@@ -50,6 +58,7 @@ struct relation_rows {
 	const uint32_t *origins;   /* by event: the call that it is for, see derive/captures.h */
 	uint32_t *step_of;  /* by event: index into `steps`; OPS_NONE: none */
 	uint32_t *selected; /* the events that are rows */
+	struct relation_class *class_of; /* by name of a kernel; relation_classify() allocates it */
 	struct ops_places places;
 	struct ops_module_tree *module_tree;
 	const struct ops_module_row *module_rows;
@@ -92,6 +101,12 @@ void relation_close(struct relation_rows *rows);
 
 /* Makes rows of the events that a function selects. Returns false if out of memory. */
 bool relation_select(struct relation_rows *rows, bool (*selects)(const struct relation_rows *rows, uint32_t event));
+
+/* Prepares the next two functions. Returns false if out of memory. */
+bool relation_classify(struct relation_rows *rows);
+/* ops_work_of() and ops_category_of() of an event. */
+enum ops_work relation_work(const struct relation_rows *rows, uint32_t event);
+enum ops_category relation_category(const struct relation_rows *rows, uint32_t event);
 
 /* Getters that several relations share. `row` is the row of an event; OPS_NONE gives null. */
 void relation_get_step(const struct relation_rows *rows, uint32_t row, struct result_cell *cell);
