@@ -298,7 +298,7 @@ def test_ranks_recorded_together_are_a_run(tmp_path):
     place = tmp_path / "archive"
     for day in (0, 1):
         for rank in (2, 0, 3, 1):
-            # Each by a process of its own, as after a job, or all at once.
+            # One after another, as by jobs that add their traces when they end.
             opstrobe.archive.add(place, made(tmp_path, rank, day), job="j")
     assert [ranks for _, ranks in rows(place, RUNS)] == [[0, 1, 2, 3], [0, 1, 2, 3]]
     (tmp_path / "other").mkdir()
