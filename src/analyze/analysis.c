@@ -513,6 +513,29 @@ static enum ops_code analysis_answer_table(struct analysis_run *run, struct ops_
 	return code ? code : write_result(run, out);
 }
 
+/* Why a result may have no rows; NULL: nothing is known. */
+static const char *reason_for_nothing(const struct analysis_run *run)
+{
+	static const struct {
+		const char *id, *reason;
+	} reasons[] = {
+		{"profiler_steps", "no steps: the traces have no events of steps, ProfilerStep#N, which opstrobe run and profile.step() record"},
+		{"user_annotation_breakdown", "no annotations on a device; --use-gpu-annotation false counts those of the host"},
+		{"potential_stragglers", "no stragglers: the traces have no steps with communication between ranks"},
+		{"collective_bandwidth", "no collective operations with their sizes"},
+		{"nccl_collectives", "no collective operations with their arguments"},
+		{"memory_bw_summary", "no memory copies or sets on a device"},
+		{"memory_bw_time_series", "no memory copies or sets on a device"},
+	};
+
+	if (run->events.where.size)
+		return "no results: the filter keeps no such events";
+	for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++)
+		if (strcmp(reasons[i].id, run->analysis->id) == 0)
+			return reasons[i].reason;
+	return inner[run->analysis - analyses].subject == DEVICE_WORK ? "no results: the traces have no such device work" : NULL;
+}
+
 static enum ops_code analysis_answer(struct analysis_run *run, const struct ops_analyze_options *options,
                                      struct ops_buffer *out)
 {
@@ -531,8 +554,7 @@ static enum ops_code analysis_answer(struct analysis_run *run, const struct ops_
 	run->events.all_steps = run->events.apart = run->analysis->inputs == OPS_QUERY_PAIR;
 	if (!ops_string_is(where, "null"))
 		run->events.where = where;
-	if (inner[run->analysis - analyses].subject == DEVICE_WORK)
-		run->result.table.empty = "no results: the traces have no such device work";
+	run->result.table.empty = reason_for_nothing(run);
 	if (!code)
 		code = inner[run->analysis - analyses].answer(run);
 	if (options->format == OPS_FORMAT_TEXT && !run->result.table.failed)

@@ -38,6 +38,19 @@ void ops_format_time(char *out, double us, enum ops_time_unit unit)
 		snprintf(out, OPS_FORMAT_ROOM, "%.3fus", us);
 }
 
+struct duration_unit {
+	double ns;
+	const char *name;
+};
+
+/* The unit of a duration of at least a microsecond. */
+static struct duration_unit duration_unit_of(double ns)
+{
+	if (ns >= 1e9)
+		return (struct duration_unit){1e9, "s"};
+	return ns >= 1e6 ? (struct duration_unit){1e6, "ms"} : (struct duration_unit){1e3, OPS_MICROSECONDS};
+}
+
 void ops_format_duration(char *out, double ns)
 {
 	double size = fabs(ns);
@@ -45,8 +58,21 @@ void ops_format_duration(char *out, double ns)
 	if (size < 1000)
 		snprintf(out, OPS_FORMAT_ROOM, size > 0 ? "%.3g ns" : "0", ns);
 	else
-		snprintf(out, OPS_FORMAT_ROOM, "%.3f %s", ns / (size >= 1e9 ? 1e9 : size >= 1e6 ? 1e6 : 1e3),
-		         size >= 1e9 ? "s" : size >= 1e6 ? "ms" : OPS_MICROSECONDS);
+		snprintf(out, OPS_FORMAT_ROOM, "%.3f %s", ns / duration_unit_of(size).ns, duration_unit_of(size).name);
+}
+
+void ops_format_estimate(char *out, double ns)
+{
+	double size = fabs(ns);
+	double figure;
+
+	if (size < 1000) {
+		ops_format_duration(out, ns);
+		return;
+	}
+	figure = size / duration_unit_of(size).ns;
+	snprintf(out, OPS_FORMAT_ROOM, "%.*f %s", figure < 9.995 ? 2 : figure < 99.95 ? 1 : 0, ns / duration_unit_of(size).ns,
+	         duration_unit_of(size).name);
 }
 
 int ops_field_width(const char *text, int columns)

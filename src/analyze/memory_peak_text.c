@@ -185,9 +185,12 @@ static void memory_peak_text_write_head(struct page *page)
 	ops_memory_device_name(peak->device, device);
 	ops_buffer_printf(&line, "%s of %s: ", peak->chosen ? "Memory" : "Peak memory", device);
 	memory_peak_text_append_bytes(&line, peak->bytes);
-	if (peak->time_ns >= 0)
-		ops_buffer_printf(&line, ", %.3f ms after the start",
-		                  (double)ops_difference(peak->time_ns, ops_trace_origin(trace)) / 1e6);
+	if (peak->time_ns >= 0) {
+		char after[OPS_FORMAT_ROOM];
+
+		ops_format_duration(after, (double)ops_difference(peak->time_ns, ops_trace_origin(trace)));
+		ops_buffer_printf(&line, ", %s after the start", after);
+	}
 	if (peak->row != OPS_NONE && !peak->chosen) {
 		struct ops_string name = ops_trace_string(trace, ops_trace_events(trace)->name[peak->row]);
 

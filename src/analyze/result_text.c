@@ -16,6 +16,7 @@
 #include "base/escape.h"
 #include "base/json.h"
 #include "base/json_walk.h"
+#include "base/text.h"
 
 #define NUMBER_ROOM OPS_FORMAT_ROOM
 #define COUNT_SCALED_FROM 1000000
@@ -433,7 +434,7 @@ static void result_text_write_lines(const struct result_table *table, bool markd
 			ops_buffer_append_text(out, !i ? "" : markdown ? " | " : ",");
 			if (markdown && line && is_bar(table, i))
 				result_text_append_bar(out, &table->cells.items[(line - 1) * count + i], BAR_MOST, table->ascii);
-			else if (line ? table->columns.items[i].type < RESULT_FIGURE : markdown && table->columns.items[i].title)
+			else if (line ? table->columns.items[i].type <= RESULT_FIGURE : markdown && table->columns.items[i].title)
 				ops_buffer_append(out, text.bytes, text.size);
 			else
 				(markdown ? ops_markdown_append : ops_csv_append)(out, text.bytes, text.size);
@@ -489,13 +490,23 @@ static void result_text_write_json(const struct result *result, struct ops_buffe
 	ops_buffer_append(out, "\n", 1);
 }
 
+/* Writes the reason for an empty result. */
+static void write_nothing(const struct result *result, struct ops_buffer *out)
+{
+	ops_buffer_printf(out, "(%s)\n", result->table.empty ? result->table.empty : "no results");
+}
+
 /* Branches follow, each under its path. */
 static bool write_tree(const struct result *result, enum ops_format format, size_t room, struct ops_buffer *out)
 {
 	struct result_tree tree;
 	bool done = result_tree_make(&tree, result, format == OPS_FORMAT_CSV);
+	bool has_leaves = done && result_table_rows(&tree.leaves);
 
-	if (done && (result_table_rows(&tree.leaves) || !tree.branches.count))
+	tree.leaves.empty = result->table.empty;
+	if (done && format == OPS_FORMAT_TEXT && !has_leaves && !tree.branches.count)
+		write_nothing(result, out);
+	else if (done && (has_leaves || !tree.branches.count))
 		done = result_table_write(&tree.leaves, format, room, out);
 	for (size_t i = 0; done && i < tree.branches.count; i++) {
 		const struct result_branch *branch = &tree.branches.items[i];
@@ -519,6 +530,13 @@ static void append_left_out(int64_t step, size_t room, struct ops_buffer *out)
 	fit_wrap(out, (struct ops_string){line, (size_t)size}, room);
 }
 
+static bool is_value_empty(const struct ops_buffer *value)
+{
+	struct ops_string text = {ops_buffer_text(value), value->size};
+
+	return !text.size || ops_string_is(text, "[]") || ops_string_is(text, "{}");
+}
+
 bool result_write(const struct result *result, enum ops_format format, struct ops_buffer *out)
 {
 	bool done = !result->table.failed && !result->value.failed;
@@ -529,8 +547,8 @@ bool result_write(const struct result *result, enum ops_format format, struct op
 		result_text_write_json(result, out);
 	} else if (result->table.columns.count) {
 		done = result_table_write(&result->table, format, result->room, out);
-	} else if (format == OPS_FORMAT_TEXT && !result->value.size && !result->parts.count) {
-		ops_buffer_printf(out, "(%s)\n", result->table.empty ? result->table.empty : "no results");
+	} else if (format == OPS_FORMAT_TEXT && !result->parts.count && is_value_empty(&result->value)) {
+		write_nothing(result, out);
 	} else {
 		done = write_tree(result, format, result->room, out);
 	}

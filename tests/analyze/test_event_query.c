@@ -233,7 +233,7 @@ static void test_no_memory(void **state)
 	(void)state;
 	asking_gives(question, "{\"value\":{\"0\":{\"rows\":1,\"rows_stream_ne_minus1\":0,\"rows_by_cat\":{\"cpu_op\":1},"
 	                       "\"max_end\":8,\"iterations\":[],\"trace_duration\":0},\"min_ts\":10.5,\"symbols\":4,"
-	                       "\"device_type\":\"UNKNOWN GPU\"}}");
+	                       "\"device_type\":\"no known GPU\"}}");
 	asking_done(&question);
 }
 

@@ -82,6 +82,30 @@ static void durations(void **state)
 	assert_duration(9.3e18, "9300000000.000 s");
 }
 
+static void assert_estimate(double ns, const char *expected)
+{
+	char text[OPS_FORMAT_ROOM];
+
+	ops_format_estimate(text, ns);
+	assert_string_equal(text, expected);
+}
+
+static void estimates(void **state)
+{
+	(void)state;
+	assert_estimate(0, "0");
+	assert_estimate(-400, "-400 ns");
+	assert_estimate(1000, "1.00 µs");
+	assert_estimate(692000, "692 µs");
+	assert_estimate(1234567, "1.23 ms");
+	assert_estimate(9994000, "9.99 ms");
+	assert_estimate(9996000, "10.0 ms");
+	assert_estimate(-36337000, "-36.3 ms");
+	assert_estimate(809e6, "809 ms");
+	assert_estimate(4294436000.0, "4.29 s");
+	assert_estimate(1220e9, "1220 s");
+}
+
 static void micro_is_two_bytes(void **state)
 {
 	char text[] = "µ 1.000 µs, 2 ms, 3 µs\xc2";
@@ -181,6 +205,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(times),
 		cmocka_unit_test(durations),
+		cmocka_unit_test(estimates),
 		cmocka_unit_test(micro_is_two_bytes),
 		cmocka_unit_test(counts),
 		cmocka_unit_test(integers),

@@ -39,6 +39,11 @@ WAITS = [
         ),
         (["analyze", "queue_length_summary"], "no results: the traces have no such device work"),
         (["analyze", "roofline"], "no results: the traces have no such device work"),
+        (["analyze", "memory_bw_time_series"], "no memory copies or sets on a device"),
+        (["analyze", "potential_stragglers"], "no stragglers: the traces have no steps with communication between ranks"),
+        (["analyze", "profiler_steps", "--where", "dur > 1e9"], "no results: the filter keeps no such events"),
+        (["analyze", "parse"], "no known GPU"),
+        (["analyze", "parse", "--rules", "hta"], "UNKNOWN GPU"),
         (["validate"], "no errors"),
     ],
     ids=" ".join,
@@ -47,6 +52,16 @@ def test_a_table_without_rows_says_why(opstrobe, tmp_path, command, said):
     (tmp_path / "t.json").write_text(json.dumps({"traceEvents": HOST}))
     done = opstrobe(*command, "t.json")
     assert done.returncode == 0 and said in done.stdout
+
+
+def test_a_trace_without_steps_says_why(opstrobe, tmp_path):
+    host = [event for event in HOST if "ProfilerStep" not in event["name"]]
+    (tmp_path / "t.json").write_text(json.dumps({"traceEvents": host}))
+    done = opstrobe("analyze", "profiler_steps", "t.json")
+    assert (done.returncode, done.stdout) == (
+        0,
+        "(no steps: the traces have no events of steps, ProfilerStep#N, which opstrobe run and profile.step() record)\n",
+    )
 
 
 @pytest.mark.parametrize("command", ["views", "advise", "kernels", "modules", "memory", "lines", "info"])

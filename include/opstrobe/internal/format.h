@@ -21,6 +21,8 @@ extern "C" {
 
 /* "1.234 ms", in a suitable unit from "ns" to "s", or "0". The text may have more bytes than columns: see ops_field_width. */
 void ops_format_duration(char *out, double ns);
+/* Like ops_format_duration, with three significant digits: "1.23 ms". For predictions. */
+void ops_format_estimate(char *out, double ns);
 /* "11.69 M": a count with a suitable prefix, from K to P. */
 void ops_format_count(char *out, double count);
 /* "1.50 MiB". */

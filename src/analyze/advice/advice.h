@@ -737,6 +737,9 @@ struct advice_number {
 };
 struct advice_number advice_number(double value);
 
+/* "12.345 ms", in a suitable unit. */
+struct advice_number advice_time(double ms);
+
 /* "12.345 ms (6.7 %)" per step. */
 struct advice_number advice_spent(const struct advice *advice, double ns);
 

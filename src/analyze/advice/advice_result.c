@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analyze/advice/advice.h"
+#include "analyze/format.h"
 #include "base/alloc.h"
 
 /* --- costs by place ------------------------------------------------------------------------------------------------- */
@@ -175,10 +176,21 @@ struct advice_number advice_number(double value)
 	return number;
 }
 
-struct advice_number advice_spent(const struct advice *advice, double ns)
+struct advice_number advice_time(double ms)
 {
 	struct advice_number number;
+	char room[OPS_FORMAT_ROOM];
 
-	snprintf(number.text, sizeof(number.text), "%.3f ms (%.1f %%)", advice_step_ms(advice, ns), advice_percent(advice, ns));
+	ops_format_duration(room, ms * 1e6);
+	snprintf(number.text, sizeof(number.text), "%.31s", room);
+	return number;
+}
+
+struct advice_number advice_spent(const struct advice *advice, double ns)
+{
+	struct advice_number number = advice_time(advice_step_ms(advice, ns));
+	size_t size = strlen(number.text);
+
+	snprintf(number.text + size, sizeof(number.text) - size, " (%.1f %%)", advice_percent(advice, ns));
 	return number;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "analyze/advice/advice.h"
+#include "analyze/format.h"
 #include "analyze/views/view_step_stats.h"
 #include "base/escape.h"
 
@@ -153,33 +154,19 @@ static void append_outcome(struct ops_buffer *out, const struct advice_report *r
 		ops_buffer_printf(out, " (%zu of %zu rules applied)", checked, advice_rule_count);
 }
 
-/* "1220 ms", "12.3 ms", "0.123 ms" */
-static const char *ms_format(double ms)
-{
-	return ms >= 100 ? "%.0f ms" : ms >= 10 ? "%.1f ms" : ms >= 1 ? "%.2f ms" : "%.3f ms";
-}
-
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wformat-nonliteral"
-static void format_ms(double ms, char *text, size_t size)
-{
-	snprintf(text, size, ms_format(ms), ms);
-}
-#pragma GCC diagnostic pop
-
 #define BASE_ROOM 400
 /* Writes what the percentages refer to, for every output format; nothing if there are no findings. */
 static size_t base_text(const struct advice_report *report, char *text, size_t room)
 {
 	bool waited = report->waited_ratio > VIEW_WAITED_MUCH; /* not NAN */
 	const char *without = waited ? ", without waits for a CPU" : "";
-	char step[32], mean[32];
+	char step[OPS_FORMAT_ROOM], mean[OPS_FORMAT_ROOM];
 	size_t used;
 
 	if (!report->findings.count || !(report->step_ms > 0))
 		return 0;
-	format_ms(report->step_ms, step, sizeof(step));
-	format_ms(report->mean_ms, mean, sizeof(mean));
+	ops_format_estimate(step, report->step_ms * 1e6);
+	ops_format_estimate(mean, report->mean_ms * 1e6);
 	if (report->traces > 1)
 		used = (size_t)snprintf(text, room, "Percentages are shares of the average steady step of a trace.");
 	else if (!report->steps)
@@ -375,12 +362,12 @@ static bool is_per_step(const struct advice_report *report)
 /* ": saves about 12.3 ms a step (4.5 %; waited for a CPU: 23.0 %)" */
 static void format_gain(const struct advice_report *report, const struct advice_finding *finding, char text[2 * GAIN_ROOM])
 {
-	char ms[32], warning[GAIN_ROOM];
+	char ms[OPS_FORMAT_ROOM], warning[GAIN_ROOM];
 	bool warns = format_gain_warning(report, warning);
 
 	if (!gains(finding))
 		return;
-	format_ms(finding->gain_ms, ms, sizeof(ms));
+	ops_format_estimate(ms, finding->gain_ms * 1e6);
 	snprintf(text, 2 * GAIN_ROOM, ": saves %s %s%s (%.1f %%%s%s)", advice_bound_name(finding->rule->bound), ms,
 	         is_per_step(report) ? " a step" : "", finding->gain_pct, warns ? "; " : "", warns ? warning : "");
 }
@@ -400,11 +387,11 @@ static void append_judgement(const struct advice_style *style, const struct advi
 static void append_proof(const struct advice_style *style, const struct advice_proof *proof)
 {
 	bool helps = proof->lower_pct > 0, costs = proof->upper_pct < 0;
-	char text[384], ms[32];
+	char text[384], ms[OPS_FORMAT_ROOM];
 
 	if (!proof->is_known)
 		return;
-	format_ms(fabs(proof->gain_ms), ms, sizeof(ms));
+	ops_format_estimate(ms, fabs(proof->gain_ms) * 1e6);
 	if (helps || costs)
 		snprintf(text, sizeof(text), "measured: %s %.1f %% of a step, %s (%.1f %% to %.1f %%), results %s [%.*s]",
 		         helps ? "saves" : "costs", fabs(proof->gain_pct), ms, helps ? proof->lower_pct : -proof->upper_pct,
@@ -516,9 +503,9 @@ static void append_summary(const struct advice_style *style, const struct advice
 	                  is_per_step(report) ? " a step" : "");
 	for (size_t i = 0; i < report->findings.count; i++) {
 		const struct advice_finding *finding = &report->findings.items[i];
-		char ms[32];
+		char ms[OPS_FORMAT_ROOM];
 
-		format_ms(finding->gain_ms, ms, sizeof(ms));
+		ops_format_estimate(ms, finding->gain_ms * 1e6);
 		ops_buffer_printf(style->out, "| %s | %s | ", finding->rule->title, advice_severity_name(finding->severity));
 		if (gains(finding))
 			ops_buffer_printf(style->out, "%s %s (%.1f %%)", advice_bound_name(finding->rule->bound), ms,

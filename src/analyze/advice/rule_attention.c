@@ -153,7 +153,7 @@ static bool rule_attention_find(const struct advice *advice, struct advice_resul
 {
 	struct attention attention = {0};
 	double faults_ns = 0, between_ns;
-	char faults[64] = "";
+	char faults[96] = "";
 	bool done = rule_attention_gather(&attention, advice);
 
 	if (done)
@@ -161,7 +161,7 @@ static bool rule_attention_find(const struct advice *advice, struct advice_resul
 	between_ns = (double)result->tally.ns;
 	faults_ns = attention.bytes * advice->fault_ns;
 	if (faults_ns > 0)
-		snprintf(faults, sizeof(faults), "; page faults on the scores take %.3f ms", advice_step_ms(advice, faults_ns));
+		snprintf(faults, sizeof(faults), "; page faults on the scores take %s", advice_time(advice_step_ms(advice, faults_ns)).text);
 	if (attention.by_formula)
 		result->detail = "No fused kernel supports this call of scaled_dot_product_attention. Pass float16 or bfloat16, "
 		                 "a mask without gradient (or is_causal=True), and tensors with equal head sizes; "
@@ -169,9 +169,9 @@ static bool rule_attention_find(const struct advice *advice, struct advice_resul
 	done = done && advice_report_gain(result, between_ns - attention.kept_ns + faults_ns,
 	                                  "Each step computes a softmax between two matrix products %s times. Scaling, masking, "
 	                                  "softmax and dropout in between take %s, of which the fused operator also requires "
-	                                  "%.3f ms%s.",
+	                                  "%s%s.",
 	                                  advice_average(advice, attention.found).text, advice_spent(advice, between_ns).text,
-	                                  advice_step_ms(advice, attention.kept_ns), faults);
+	                                  advice_time(advice_step_ms(advice, attention.kept_ns)).text, faults);
 	OPS_ARRAY_RELEASE(&attention.rows);
 	ops_free(attention.product);
 	ops_free(attention.softmax);

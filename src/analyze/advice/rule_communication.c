@@ -112,10 +112,10 @@ static bool find_overlap(const struct advice_ranks *ranks, struct advice_result 
 		                        .confidence = ADVICE_UNSURE,
 		                        .where_count = count},
 		where,
-		"%s collectives in each step take %.3f ms without waits for other ranks. During %.3f ms of "
+		"%s collectives in each step take %s without waits for other ranks. During %s of "
 		"that (%.1f %%) nothing is computed.",
-		advice_number((double)sum.collectives / (double)sum.steps).text, each_ms(&sum, (double)sum.transfer_ns),
-		each_ms(&sum, (double)sum.exposed_ns), rule_communication_percent(&sum, (double)sum.exposed_ns));
+		advice_number((double)sum.collectives / (double)sum.steps).text, advice_time(each_ms(&sum, (double)sum.transfer_ns)).text,
+		advice_time(each_ms(&sum, (double)sum.exposed_ns)).text, rule_communication_percent(&sum, (double)sum.exposed_ns));
 }
 
 /* --- small messages ------------------------------------------------------------------------------------------------- */
@@ -165,13 +165,13 @@ static bool find_tiny(const struct advice_ranks *ranks, struct advice_result *re
 		                               .confidence = ADVICE_LIKELY,
 		                               .where_count = count},
 		       where,
-		       "%s of %s collectives in each step have less than %d kB, %s kB in total. They take %.3f ms, "
-		       "of which at most %.3f ms do not overlap with computation, and their calls take %.3f ms on "
+		       "%s of %s collectives in each step have less than %d kB, %s kB in total. They take %s, "
+		       "of which at most %s do not overlap with computation, and their calls take %s on "
 		       "the host.",
 		       advice_number(tiny / (double)sum.steps).text,
 		       advice_number((double)sum.collectives / (double)sum.steps).text, TINY_BYTES / 1024,
-		       advice_number((double)bytes / 1000 / (double)sum.steps).text, each_ms(&sum, (double)transfer_ns),
-		       each_ms(&sum, (double)sum.exposed_ns), each_ms(&sum, (double)calls_ns));
+		       advice_number((double)bytes / 1000 / (double)sum.steps).text, advice_time(each_ms(&sum, (double)transfer_ns)).text,
+		       advice_time(each_ms(&sum, (double)sum.exposed_ns)).text, advice_time(each_ms(&sum, (double)calls_ns)).text);
 }
 
 /* --- slow links ----------------------------------------------------------------------------------------------------- */
@@ -322,8 +322,8 @@ static bool find_bound(const struct advice_ranks *ranks, struct advice_result *r
 	if (rule_communication_percent(&sum, left_ns) <= BOUND_MIN_PCT)
 		return true;
 	if (each_ms(&sum, (double)sum.backward_ns) >= 0.001)
-		snprintf(rest, sizeof(rest), "Only %.3f ms of the backward pass, without collectives so far, could hide more.",
-		         each_ms(&sum, (double)sum.backward_ns));
+		snprintf(rest, sizeof(rest), "Only %s of the backward pass, without collectives so far, could hide more.",
+		         advice_time(each_ms(&sum, (double)sum.backward_ns)).text);
 	describe_bandwidth(ranks, &sum, bandwidth, sizeof(bandwidth));
 	if (ranks->largest_group > (int64_t)ranks->ranks.count)
 		snprintf(waits, sizeof(waits), " Only %zu of %lld ranks were given, so waits for the others count as transfers.",
@@ -337,10 +337,10 @@ static bool find_bound(const struct advice_ranks *ranks, struct advice_result *r
 	                                                    .confidence = *waits ? ADVICE_UNSURE : ADVICE_LIKELY,
 	                                                    .where_count = count},
 	                            where,
-	                            "%s collectives in each step take %.3f ms. During %.3f ms of that (%.1f %%) nothing is "
+	                            "%s collectives in each step take %s. During %s of that (%.1f %%) nothing is "
 	                            "computed. %s%s%s",
 	                            advice_number((double)sum.collectives / (double)sum.steps).text,
-	                            each_ms(&sum, (double)sum.transfer_ns), each_ms(&sum, (double)sum.exposed_ns),
+	                            advice_time(each_ms(&sum, (double)sum.transfer_ns)).text, advice_time(each_ms(&sum, (double)sum.exposed_ns)).text,
 	                            rule_communication_percent(&sum, (double)sum.exposed_ns), rest, bandwidth, waits);
 }
 

@@ -99,12 +99,12 @@ static bool rule_copies_find(const struct advice *advice, struct advice_result *
 		done = !count || advice_replay_gain(advice, ADVICE_OVERLAPPED, copies.rows.items, copies.rows.count, &gain_ns);
 		done = done && advice_report_gain(result, gain_ns,
 		                           "%s copies in each step between the device and %s memory, %s MB, run for %s without a "
-		                           "kernel. The device is idle for %.3f ms because the host waits for copies.",
+		                           "kernel. The device is idle for %s because the host waits for copies.",
 		                           advice_average(advice, count).text,
 		                           pageable ? "pageable" : "pinned",
 		                           advice_number(advice_per_step(advice, (uint64_t)copies.bytes) / 1e6).text,
 		                           advice_spent(advice, (double)copies.exposed_ns).text,
-		                           advice_step_ms(advice, (double)copies.stalled_ns));
+		                           advice_time(advice_step_ms(advice, (double)copies.stalled_ns)).text);
 	}
 	ops_intervals_release(&copies.compute);
 	OPS_ARRAY_RELEASE(&copies.rows);

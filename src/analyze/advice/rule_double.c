@@ -28,8 +28,8 @@ static bool rule_double_find(const struct advice *advice, struct advice_result *
 	/* A program that computes with nothing else, such as a simulation, may need the precision. */
 	if (!narrower)
 		result->confidence = ADVICE_UNSURE;
-	return advice_report_costs(result, "%s operators in each step compute with float64, in %.3f ms with their backward pass.",
-	                           advice_events(result).text, 2 * advice_step_ms(advice, (double)result->tally.ns));
+	return advice_report_costs(result, "%s operators in each step compute with float64, in %s with their backward pass.",
+	                           advice_events(result).text, advice_time(2 * advice_step_ms(advice, (double)result->tally.ns)).text);
 }
 
 const struct advice_rule advice_rule_double = {

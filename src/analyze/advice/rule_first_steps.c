@@ -49,10 +49,10 @@ static bool rule_first_steps_find(const struct advice *advice, struct advice_res
 		return usual >= 0;
 	result->always = true;
 	result->severity = ADVICE_LOW;
-	return advice_report_costs(result, "The first %zu of %zu steps take %.1f %% of the total time, %.3f ms each; a steady "
-	                                   "step takes %.3f ms.", slow, steps,
-	                           all_ns > 0 ? 100 * (double)slow_ns / (double)all_ns : 0, (double)slow_ns / 1e6 / (double)slow,
-	                           advice_step_ms(advice, (double)advice->steps_ns));
+	return advice_report_costs(result, "The first %zu of %zu steps take %.1f %% of the total time, %s each; a steady "
+	                                   "step takes %s.", slow, steps,
+	                           all_ns > 0 ? 100 * (double)slow_ns / (double)all_ns : 0, advice_time((double)slow_ns / 1e6 / (double)slow).text,
+	                           advice_time(advice_step_ms(advice, (double)advice->steps_ns)).text);
 }
 
 const struct advice_rule advice_rule_first_steps = {

@@ -127,11 +127,11 @@ static bool rule_loader_report(const struct advice *advice, struct advice_result
 		snprintf(detail, sizeof(detail), "The workers are too slow. Use more of them or a larger prefetch_factor, or "
 		                                 "make __getitem__ faster.");
 	if (loading->in_process && left_ns > 0)
-		snprintf(less, sizeof(less), "; %.3f ms of that %d worker%s cannot hide behind the %.3f ms of the rest of a step",
-		         advice_step_ms(advice, left_ns), count, count == 1 ? "" : "s", advice_step_ms(advice, rest_ns));
+		snprintf(less, sizeof(less), "; %s of that %d worker%s cannot hide behind the %s of the rest of a step",
+		         advice_time(advice_step_ms(advice, left_ns)).text, count, count == 1 ? "" : "s", advice_time(advice_step_ms(advice, rest_ns)).text);
 	else if (starved_ns > 0)
-		snprintf(less, sizeof(less), "; for %.3f ms of that the workers waited for a processor",
-		         advice_step_ms(advice, starved_ns));
+		snprintf(less, sizeof(less), "; for %s of that the workers waited for a processor",
+		         advice_time(advice_step_ms(advice, starved_ns)).text);
 	result->confidence = advice_step_ms(advice, load_ns) < HANDOVER_MS ? ADVICE_UNSURE : ADVICE_SURE;
 	result->detail = detail;
 	return advice_report_at(result, lines, gain_ns,

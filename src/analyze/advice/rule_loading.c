@@ -7,13 +7,13 @@
 
 #include "analyze/advice/advice.h"
 
-/* Formats "hipLaunchKernel, 332 ms". */
+/* Formats "hipLaunchKernel, 332.118 ms". */
 static void describe_longest(const struct advice *advice, uint32_t row, char *text, size_t size)
 {
 	struct ops_string name = advice_name(advice, row);
 
-	snprintf(text, size, "%.*s, %s ms", (int)(name.size < 80 ? name.size : 80), name.bytes,
-	         advice_number((double)advice_host_ns(advice, row) / 1e6).text);
+	snprintf(text, size, "%.*s, %s", (int)(name.size < 80 ? name.size : 80), name.bytes,
+	         advice_time((double)advice_host_ns(advice, row) / 1e6).text);
 }
 
 static bool rule_loading_find(const struct advice *advice, struct advice_result *result)

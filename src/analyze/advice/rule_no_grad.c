@@ -117,7 +117,7 @@ static bool rule_no_grad_find(const struct advice *advice, struct advice_result 
 {
 	struct graphs graphs = {0};
 	double faults_ns = 0, bytes;
-	char faults[96] = "";
+	char faults[128] = "";
 	bool done = rule_no_grad_init(&graphs, advice);
 
 	if (done) {
@@ -126,8 +126,8 @@ static bool rule_no_grad_find(const struct advice *advice, struct advice_result 
 		bytes = kept_bytes(&graphs, advice);
 		faults_ns = bytes * advice->fault_ns;
 		if (faults_ns > 0)
-			snprintf(faults, sizeof(faults), "; page faults on the memory they keep take %.3f ms (%s MB)",
-			         advice_step_ms(advice, faults_ns), advice_number(advice_step_ms(advice, bytes)).text);
+			snprintf(faults, sizeof(faults), "; page faults on the memory they keep take %s (%s MB)",
+			         advice_time(advice_step_ms(advice, faults_ns)).text, advice_number(advice_step_ms(advice, bytes)).text);
 	}
 	/* The graph costs more memory than time, so it is reported regardless of the gain, unless the backward pass of
 	 * these steps may only be missing in the trace. */

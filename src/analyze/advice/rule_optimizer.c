@@ -153,8 +153,8 @@ static bool rule_optimizer_report(const struct advice *advice, struct advice_res
 	elements = (double)parameters(update, names);
 	fused = fused_ns(update, names, elements);
 	if (fused > 0)
-		snprintf(rest, sizeof(rest), "; reading and writing %.0f elements and their states once takes %.3f ms of that",
-		         elements / (double)advice->step_count, advice_step_ms(advice, fused));
+		snprintf(rest, sizeof(rest), "; reading and writing %.0f elements and their states once takes %s of that",
+		         elements / (double)advice->step_count, advice_time(advice_step_ms(advice, fused)).text);
 	return advice_report_gain(result, total_ns - fused,
 	                          "The optimizer calls %.0f operators in each step, for one parameter after another, in %s%s.",
 	                          advice_per_step(advice, update->operators), advice_spent(advice, total_ns).text, rest);

@@ -171,7 +171,7 @@ static bool rule_python_loop_find(const struct advice *advice, struct advice_res
 		result->detail = dependent;
 	}
 	if (backward_ns > 0)
-		snprintf(backward, sizeof(backward), ", and %.3f ms in the backward pass", advice_step_ms(advice, backward_ns));
+		snprintf(backward, sizeof(backward), ", and %s in the backward pass", advice_time(advice_step_ms(advice, backward_ns)).text);
 	done = done && advice_report_costs(result, "Loops of %.0f iterations in each step call %.0f small operators in %s%s%s.",
 	                                   advice_per_step(advice, iterations), advice_per_step(advice, operators),
 	                                   advice_spent(advice, spent_ns).text, backward,

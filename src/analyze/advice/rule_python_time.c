@@ -210,8 +210,8 @@ static bool rule_python_time_report(const struct advice *advice, struct advice_r
 	/* Two threads that take turns each wait for half of the time. */
 	waited_ns = (double)(shared_ns < tally->ns ? shared_ns : tally->ns) / 2;
 	if (waited_ns > WAITED_MIN * (double)tally->ns)
-		snprintf(waits, sizeof(waits), " For about %.3f ms of that the thread waits for the global interpreter lock "
-		                               "(GIL), since another thread also runs Python.", advice_step_ms(advice, waited_ns));
+		snprintf(waits, sizeof(waits), " For about %s of that the thread waits for the global interpreter lock "
+		                               "(GIL), since another thread also runs Python.", advice_time(advice_step_ms(advice, waited_ns)).text);
 	return advice_report_costs(result, "Functions of the program compute in Python, outside of operators, for %s a step.%s",
 	                           advice_spent(advice, (double)tally->ns).text, waits);
 }

@@ -73,8 +73,8 @@ static bool rule_recompile_find(const struct advice *advice, struct advice_resul
 		return true;
 	}
 	gain_ns = (double)(ns < all_ns ? ns : all_ns) / (double)all_ns * (double)advice->steps_ns;
-	return advice_report_gain(result, gain_ns, "torch.compile compiles functions again %u times, in %.3f ms on average, which is %.1f %% of all steps.",
-	                          count, (double)ns / 1e6 / count, 100 * gain_ns / (double)advice->steps_ns);
+	return advice_report_gain(result, gain_ns, "torch.compile compiles functions again %u times, in %s on average, which is %.1f %% of all steps.",
+	                          count, advice_time((double)ns / 1e6 / count).text, 100 * gain_ns / (double)advice->steps_ns);
 }
 
 const struct advice_rule advice_rule_recompile = {

@@ -150,7 +150,7 @@ static bool rule_stragglers_report(const struct advice_ranks *ranks, struct advi
 	if (one)
 		snprintf(detail, sizeof(detail), "Look at what takes rank %s longer than the others, at these places.", name);
 	if (count)
-		snprintf(more, sizeof(more), ", and takes %.3f ms a step longer than the others at the first place", excess[0].ms);
+		snprintf(more, sizeof(more), ", and takes %s a step longer than the others at the first place", advice_time(excess[0].ms).text);
 	result->detail = detail;
 	return advice_report_of_run(result,
 	                            (struct advice_finding){.gain_ms = gain_ms,
@@ -158,10 +158,10 @@ static bool rule_stragglers_report(const struct advice_ranks *ranks, struct advi
 	                                                    .confidence = lateness->steps < STEPS_MIN ? ADVICE_UNSURE : ADVICE_LIKELY,
 	                                                    .where_count = count},
 	                            where,
-	                            "Rank %s is the last of %zu in %zu of %zu steps%s. In the median step, a rank waits %.3f ms "
+	                            "Rank %s is the last of %zu in %zu of %zu steps%s. In the median step, a rank waits %s "
 	                            "for others%s.", name,
 	                            ranks->ranks.count, lateness->last[lateness->worst], lateness->steps, more,
-	                            (double)lateness->waits_ns[lateness->steps / 2] / 1e6,
+	                            advice_time((double)lateness->waits_ns[lateness->steps / 2] / 1e6).text,
 	                            own > 0.5 ? "; only the late rank does this work" : "");
 }
 

@@ -218,10 +218,10 @@ static bool rule_synchronise_find_device(const struct advice *advice, struct adv
 		return done;
 	describe_stack(advice, &result->tally, stack, sizeof(stack));
 	return advice_report_gain(result, gain_ns,
-	                           "%s times in each step the host waits until the device is done, %.3f ms in total. "
-	                           "The device is then idle for %.3f ms until it gets new work. Most time is in %s.",
-	                           advice_events(result).text, advice_step_ms(advice, (double)waits_ns),
-	                           advice_step_ms(advice, (double)advice->idle.ns[ADVICE_IDLE_SYNC]), stack);
+	                           "%s times in each step the host waits until the device is done, %s in total. "
+	                           "The device is then idle for %s until it gets new work. Most time is in %s.",
+	                           advice_events(result).text, advice_time(advice_step_ms(advice, (double)waits_ns)).text,
+	                           advice_time(advice_step_ms(advice, (double)advice->idle.ns[ADVICE_IDLE_SYNC])).text, stack);
 }
 
 static bool rule_synchronise_find(const struct advice *advice, struct advice_result *result)

@@ -38,8 +38,8 @@ static bool rule_threads_find(const struct advice *advice, struct advice_result 
 	for (size_t i = 0; over && i < advice->views->steps.count; i++)
 		waited_ns += advice->steady[i] ? machine->waits[i].waited_ns : 0;
 	if (waited_ns > 0)
-		snprintf(waited, sizeof(waited), ". For %.3f ms a step the thread was ready and another one had the processor",
-		         advice_step_ms(advice, (double)waited_ns));
+		snprintf(waited, sizeof(waited), ". For %s a step the thread was ready and another one had the processor",
+		         advice_time(advice_step_ms(advice, (double)waited_ns)).text);
 	result->confidence = over ? ADVICE_LIKELY : ADVICE_UNSURE;
 	result->detail = detail;
 	result->always = true;

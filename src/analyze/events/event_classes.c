@@ -48,9 +48,11 @@ const char *event_class_name(enum event_class class_)
 	return names[class_];
 }
 
-const char *event_device_type_name(enum event_device_type type)
+const char *event_device_type_name(enum event_device_type type, enum ops_rules rules)
 {
-	static const char *const names[] = {"NVIDIA GPU", "AMD GPU", "MTIA", "UNKNOWN GPU"};
+	static const char *const names[] = {"NVIDIA GPU", "AMD GPU", "MTIA"};
 
+	if (type == EVENT_UNKNOWN_DEVICE)
+		return rules == OPS_RULES_HTA ? "UNKNOWN GPU" : "no known GPU";
 	return names[type];
 }

@@ -259,7 +259,7 @@ enum ops_code analysis_parse(struct analysis_run *run)
 		analysis_rank_key(json, run->ranks[i].rank);
 		ops_json_open(json, '{');
 		ops_json_member(json, "rows", (int64_t)rows.count);
-		ops_json_member_text(json, "device_type", event_device_type_name(run->events.device));
+		ops_json_member_text(json, "device_type", event_device_type_name(run->events.device, run->events.rules));
 		event_summary_write_categories(&rows, items, json);
 		ops_json_member(json, "distinct_names", (int64_t)distinct_names(&rows, items));
 		ops_json_member_us_if(json, "min_ts", rows.count, extent.first_ns);
@@ -330,7 +330,7 @@ enum ops_code analysis_load(struct analysis_run *run)
 	}
 	ops_json_member_us(json, "min_ts", run->events.first_ns);
 	ops_json_member(json, "symbols", (int64_t)symbols.count);
-	ops_json_member_text(json, "device_type", event_device_type_name(run->events.device));
+	ops_json_member_text(json, "device_type", event_device_type_name(run->events.device, run->events.rules));
 	ops_json_close(json, '}');
 	ops_intern_release(&symbols);
 	return done ? OPS_OK : analysis_failed(run);

@@ -130,7 +130,8 @@ bool event_is_device_side(const struct event_table *table, const struct event_ro
 enum event_class event_class_of(enum ops_class_source source, uint8_t kind, struct ops_string name);
 /* Returns "Memcpy HtoD" or "Memset": part of the name, or a static string. */
 struct ops_string event_memory_kind(struct ops_string name);
-const char *event_device_type_name(enum event_device_type type);
+/* The name that Holistic Trace Analysis has for it; under its own rules, also of a machine without launch calls. */
+const char *event_device_type_name(enum event_device_type type, enum ops_rules rules);
 const char *event_class_name(enum event_class class_);
 
 static inline int64_t event_end(const struct event_row *row)

@@ -80,7 +80,7 @@ struct ops_string page_line(const struct page *page, uint32_t row, struct ops_bu
 
 struct ops_string page_at(int64_t from_ns, int64_t time_ns, char *room)
 {
-	snprintf(room, OPS_FORMAT_ROOM, "%.3f ms", (double)ops_difference(time_ns, from_ns) / 1e6);
+	ops_format_duration(room, (double)ops_difference(time_ns, from_ns));
 	return ops_string_of(room);
 }
 

@@ -51,7 +51,7 @@ void page_name(struct page *page, struct ops_string name, size_t width, bool fil
 /* Returns the line of the user's code that called an event, "train.py:3", in `scratch`; "" if unknown. */
 struct ops_string page_line(const struct page *page, uint32_t row, struct ops_buffer *scratch);
 
-/* Returns a time relative to another, "8330.742 ms", which shows where to look in a timeline. The text is in `room`, which has
+/* Returns a time relative to another, "8.331 s", which shows where to look in a timeline. The text is in `room`, which has
  * OPS_FORMAT_ROOM bytes. */
 struct ops_string page_at(int64_t from_ns, int64_t time_ns, char *room);
 

@@ -139,7 +139,7 @@ static void fits_terminals_and_pull_requests(void **state)
 	assert_non_null(strstr(text, "record with `opstrobe run --advise`"));
 	ops_free(text);
 	assert_int_equal(ops_advise(&worker, 1, OPS_FORMAT_MARKDOWN, &text, &size, NULL), OPS_OK);
-	assert_non_null(strstr(text, "\n| Matrix products use float32 without tensor cores | medium | about 0.2"));
+	assert_non_null(strstr(text, "\n| Matrix products use float32 without tensor cores | medium | about 2"));
 	assert_non_null(strstr(text, "\n```python\ntorch.set_float32_matmul_precision(\"high\")\n"));
 	assert_non_null(strstr(text, "elementwise\\_kernel"));
 	ops_free(text);
