@@ -84,6 +84,7 @@ const struct operator_row operator_rows[] = {
 	{"cat", OPERATOR_OTHER, NULL, {0}, {READS_1(0), WRITES(0), NULL}, 0},
 	FILL("fill_"), FILL("zero_"), FILL("normal_"), FILL("uniform_"), FILL("bernoulli_"), FILL("random_"), FILL("exponential_"),
 	{"embedding", OPERATOR_SELECTS, NULL, {0, 1}, {READS_1(1), 0, traffic_rows}, 0},
+	{"embedding_renorm_", OPERATOR_OTHER, NULL, {0, 1}, {READS_1(1), 0, traffic_rows}, 0},
 	{"index_select", OPERATOR_SELECTS, NULL, {0, 2, 1}, {READS_1(2), 0, traffic_selected}, 0},
 	{"gather", OPERATOR_SELECTS, NULL, {0, 2}, {READS_1(2), 0, traffic_gathered}, 0},
 	{"embedding_dense_backward", OPERATOR_OTHER, NULL, {0, 2}, {READS_2(0, 1), 0, traffic_embedding_gradient}, 0},

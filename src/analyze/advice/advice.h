@@ -107,7 +107,7 @@ enum advice_stage {
 	ADVICE_STAGE_FUNCTIONS, /* autograd functions in Python */
 	ADVICE_STAGE_ROW_LOOPS,
 	ADVICE_STAGE_LOOPS,
-	ADVICE_STAGE_WIDTH,     /* types that are wider than necessary */
+	ADVICE_STAGE_WIDTH,     /* types that are wider than necessary, and other slow operators */
 	ADVICE_STAGE_GRAPH,     /* autograd's graph */
 	ADVICE_STAGE_DEVICE,    /* device work */
 	ADVICE_STAGE_PYTHON,    /* the rest of the time in Python */

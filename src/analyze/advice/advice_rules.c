@@ -58,6 +58,7 @@
 	X(rows)           \
 	X(passes_again)   \
 	X(small)          \
+	X(slow)           \
 	X(double)         \
 	X(passes)         \
 	X(graph)          \

@@ -124,6 +124,58 @@ static void finds_products_of_integers(void **state)
 	assert_true(integers_ms("aten::add", "long int", 600) < 0);
 }
 
+/* A call in each step of an operator on 2^20 bytes, whose lower bound is 1 or 2 us. Other arguments are in `arguments`. */
+static char *advise_slow(const char *name, const char *dims, const char *strides, const char *arguments, double duration_us)
+{
+	static const char roofs[] = "\"threads\": 1}, \"roof\": {\"flops\": {\"float32\": 1e12}, \"bandwidth\": 1e12, \"call_us\": 1";
+	char values[384], *json;
+	struct device_trace trace;
+
+	snprintf(values, sizeof(values), "\"Input Dims\": [[%s], []], \"Input Strides\": [[%s], []], \"Input type\": [\"float\", \"%s\"], "
+	         "\"Concrete Inputs\": [\"\", \"%s\"]", dims, strides, *arguments == '[' ? "ScalarList" : "Scalar", arguments);
+	open_trace(&trace, roofs);
+	for (int step = 0; step < STEPS; step++) {
+		double us = 10 + 3000 * step;
+
+		device_trace_step(&trace, step, us, 2990);
+		device_trace_add(&trace, "python_function", "train.py(9): f", 1, 1, us + 900, duration_us + 10, "\"Python id\": 1");
+		device_trace_add(&trace, "cpu_op", name, 1, 1, us + 905, duration_us, values);
+	}
+	json = device_trace_advise(&trace);
+	return json;
+}
+
+static bool says_slow(const char *name, const char *dims, const char *strides, const char *arguments, double duration_us, const char *reason)
+{
+	char *json = advise_slow(name, dims, strides, arguments, duration_us);
+	bool says = finding_ms(json, "slow-operator") > 0 && strstr(json, reason) != NULL;
+
+	ops_free(json);
+	return says;
+}
+
+/* Without other operators to compare with, eight times the lower bound is usual, and the cost of a call counts as 4 us. */
+static void finds_operators_that_are_slow(void **state)
+{
+	(void)state;
+	assert_true(says_slow("aten::sub", "512, 512", "512, 1", "", 900, "Nothing in its arguments explains it."));
+	assert_false(says_slow("aten::sub", "512, 512", "512, 1", "", 300, ""));
+	assert_false(says_slow("aten::sort", "512, 512", "512, 1", "", 900, "")); /* has no useful lower bound */
+	assert_true(says_slow("aten::avg_pool2d", "4, 64, 32, 32", "65536, 1024, 32, 1", "[9, 9]", 900, "Its window has 81 elements"));
+	assert_true(says_slow("aten::avg_pool2d", "4, 64, 32, 32", "65536, 1024, 32, 1", "[2, 2]", 900, "Its input has the channels first."));
+	assert_false(says_slow("aten::avg_pool2d", "4, 64, 32, 32", "65536, 1, 2048, 64", "[2, 2]", 900, "Its input has the channels first."));
+	assert_true(says_slow("aten::_fft_r2c", "26, 10007", "10007, 1", "[1]", 1900, "The length of its signals, 10007, has the prime factor 10007"));
+	assert_false(says_slow("aten::_fft_r2c", "26, 10000", "10000, 1", "[1]", 1900, "prime factor"));
+}
+
+/* The position of a maximum is slow only across memory. */
+static void finds_searches_across_memory(void **state)
+{
+	(void)state;
+	assert_true(says_slow("aten::argmax", "512, 512", "512, 1", "0", 900, "It searches along a dimension whose elements are not next to each other"));
+	assert_false(says_slow("aten::argmax", "512, 512", "512, 1", "1", 900, "It searches along"));
+}
+
 /* Ten calls of a model in each step, whose inputs have these dimensions at first. `grows` is the dimension that is larger by one
  * each time. The time of a call is 12 us and 10 us for each element of that dimension. */
 static double prefix_ms(const int dims[3], int grows)
@@ -743,6 +795,7 @@ int main(void)
 		cmocka_unit_test(finds_denormals),
 	                                   cmocka_unit_test(does_not_take_starved_threads_for_denormals),
 	                                   cmocka_unit_test(finds_products_of_integers),
+	                                   cmocka_unit_test(finds_operators_that_are_slow), cmocka_unit_test(finds_searches_across_memory),
 	                                   cmocka_unit_test(knows_what_is_slow_without_denormals),
 	                                   cmocka_unit_test(finds_tokens_computed_again),
 	                                   cmocka_unit_test(finds_memory_near_its_limit),
