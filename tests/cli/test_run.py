@@ -683,6 +683,49 @@ def test_a_signal_that_kills_at_once_is_reported(tmp_path, program, opstrobe, na
     assert not list(tmp_path.glob("*.gz"))
 
 
+KILLED = (
+    "opstrobe: no trace was written: the program was killed by SIGKILL, which the system also sends when memory runs out, "
+    "or ended by _exit() in C; "
+)
+
+
+def test_sigkill_is_reported(tmp_path, program, opstrobe):
+    """Of the program, not of its forked children; and by a process that the program cannot wait for."""
+    name = program(
+        WORK + "import os, signal\n"
+        "child = os.fork()\n"
+        "if not child:\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+        "os.waitpid(-1, 0)\n"
+        "try:\n"
+        "    os.waitpid(-1, 0)\n"
+        "except ChildProcessError:\n"
+        "    print('alone', 'OPSTROBE_WATCHER' in os.environ, flush=True)\n"
+        "os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    process = opstrobe("run", name)
+    assert process.returncode == -signal.SIGKILL
+    assert process.stdout.splitlines()[-1] == "alone False"
+    assert process.stderr == KILLED + "--spill DIR keeps the recording of a program that is killed\n"
+    assert not list(tmp_path.glob("*.gz"))
+
+
+def test_sigkill_is_reported_with_how_to_recover(tmp_path, program, opstrobe):
+    name = program(WORK + "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)\n")
+    (line,) = opstrobe("run", "--spill", "spill", name).stderr.splitlines()
+    path = line.removeprefix(f"{KILLED}to recover the recording: opstrobe recover ")
+    assert opstrobe("recover", path, "-o", "trace.json").returncode == 0
+    assert (tmp_path / "trace.json").exists()
+
+
+@pytest.mark.parametrize("name", ["SIGKILL", "SIGSEGV"])
+def test_a_signal_after_the_trace_is_written_is_not_reported(program, opstrobe, name):
+    killed = program(TRAINING + f"import os, signal\nos.kill(os.getpid(), signal.{name})\n")
+    process = opstrobe("run", "--steps", "1", "-o", "trace.json", killed)
+    assert process.returncode == -signal.Signals[name]
+    assert "wrote trace.json" in process.stderr and "no trace was written" not in process.stderr
+
+
 def test_an_exit_without_a_trace_is_reported(tmp_path, program, opstrobe):
     """By the program, not by its forked children, which end in the same way."""
     name = program(WORK + "import os\nchild = os.fork()\nif child:\n    os.waitpid(child, 0)\nos._exit(4)\n")

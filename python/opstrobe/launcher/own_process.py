@@ -19,3 +19,15 @@ def python_command(code: str, words: Sequence[str] = ()) -> list[str]:
 def plain_environment() -> dict[str, str]:
     """The environment without the options of this recording."""
     return {name: value for name, value in os.environ.items() if not name.startswith("OPSTROBE_")}
+
+
+def take_watcher() -> int:
+    """Returns the socket of the process that reports SIGKILL (src/cli/run.c), and keeps it from the program's children; -1 if there
+    is none."""
+    try:
+        descriptor = int(os.environ.pop("OPSTROBE_WATCHER", "-1"))
+        if descriptor >= 0:
+            os.set_inheritable(descriptor, False)
+    except (ValueError, OSError):
+        return -1
+    return descriptor

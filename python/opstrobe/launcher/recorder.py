@@ -25,7 +25,7 @@ from opstrobe import ProfilerAction, _core
 from opstrobe.compat.torch_import import call_when_imported
 from opstrobe.launcher.machine_roof import measure_roof
 from opstrobe.launcher.output import Output, rank_of_job
-from opstrobe.launcher.own_process import plain_environment, python_command
+from opstrobe.launcher.own_process import plain_environment, python_command, take_watcher
 from opstrobe.launcher.program import Program
 from opstrobe.launcher.steps import StepWatch
 from opstrobe.recording import bridge, roof, spill
@@ -83,6 +83,7 @@ class RunRecorder:
         self._interrupted = False  # by Ctrl-C while measuring
         self._failed = False
         self._mask = threading.local()
+        self._watcher = take_watcher()
         self._children = 0  # number of processes started by this one, which are not recorded
 
     def arm(self) -> None:
@@ -93,7 +94,7 @@ class RunRecorder:
             call_when_imported(self._torch_imported)
         self._count_spawned()
         self._report_exit()
-        _core.watch_fatal_signals(True)
+        self._watch_signals()
         self._say_left_behind()
         atexit.register(self._finish)
         for number in _FATAL_SIGNALS:
@@ -141,7 +142,7 @@ class RunRecorder:
             raise CannotRecord(f"cannot record: {error}") from error
         self._profile = profile
         self._started_s = time.monotonic()
-        self._name_recovery()
+        self._watch_signals()
         if self._live_socket is not None:
             _core.live_start(self._live_socket, 0.5, True)
         elif self._live_s is not None:
@@ -167,7 +168,7 @@ class RunRecorder:
                 self._profile.step()
         except Exception as error:
             self._give_up(error)
-        self._name_recovery()
+        self._watch_signals()
         if self._deadly_signal is not None:  # it arrived while measuring
             self._finish()
         if self._interrupted:
@@ -235,6 +236,7 @@ class RunRecorder:
         def reported(status: int) -> Any:
             if os.getpid() == self._pid and not self._written:
                 _say("no trace was written: the program ended by os._exit()" + self._recovery_hint())
+                _core.watch_fatal_signals(False)
             exit_now(status)
 
         os._exit = reported
@@ -244,10 +246,17 @@ class RunRecorder:
         path = self._profile.profiler.spill_path if self._profile is not None and self._profile.profiler else None
         return "" if path is None else f"; to recover the recording: opstrobe recover {shlex.quote(path)}"
 
-    def _name_recovery(self) -> None:
-        """Makes the report of a fatal signal include how to recover the recording."""
-        if self._what["spill"] is not None:
-            _core.watch_fatal_signals(True, self._recovery_hint())
+    def _watch_signals(self) -> None:
+        """Makes the death by a signal be reported, with how to recover the recording."""
+        if self._written:
+            _core.watch_fatal_signals(False)
+            return
+        hint = self._recovery_hint()
+        killed = _line(
+            "no trace was written: the program was killed by SIGKILL, which the system also sends when memory runs out, or ended by _exit() in C"
+            + (hint or "; --spill DIR keeps the recording of a program that is killed")
+        )
+        _core.watch_fatal_signals(True, hint, f"a{killed}", self._watcher)
 
     def _say_left_behind(self) -> None:
         """Reports recordings left by programs that were killed."""
@@ -473,5 +482,9 @@ def _print(text: str) -> None:
 
 
 def _say(message: str) -> None:
+    _print(_line(message))
+
+
+def _line(message: str) -> str:
     rank = rank_of_job()  # lines of all ranks are interleaved
-    _print(f"opstrobe: {message}" if rank is None else f"opstrobe: rank {rank}: {message}")
+    return f"opstrobe: {message}" if rank is None else f"opstrobe: rank {rank}: {message}"
