@@ -74,3 +74,24 @@ def test_every_recording_says_what_made_it(tmp_path, monkeypatch):
     assert made["options"] == f"with_stack (max_depth=9, imports=False), record_shapes, max_bytes={2**24}"
     assert made["command"] == provenance.masked(sys.orig_argv)
     assert "hunter2" not in text
+
+
+@pytest.mark.parametrize(
+    "arguments, before, settings",
+    [
+        ([], "", None),
+        (["-X", "tracemalloc"], "", ["tracemalloc"]),
+        ([], "import tracemalloc; tracemalloc.start()", ["tracemalloc"]),
+        ([], "import sys; sys.settrace(lambda *event: None)", ["trace_function"]),
+        (["-X", "dev", "-W", "ignore"], "", ["debug_allocator"]),
+    ],
+)
+def test_recordings_have_the_settings_that_slow_a_process_down(arguments, before, settings, tmp_path):
+    program = f"""{before}
+import opstrobe, torch
+with opstrobe.profile() as prof:
+    torch.ones(2) + 1
+prof.export_chrome_trace({str(tmp_path / "t.json")!r})
+"""
+    subprocess.run([sys.executable, *arguments, "-c", program], check=True, stderr=subprocess.DEVNULL)
+    assert json.loads((tmp_path / "t.json").read_text())["recording"].get("settings") == settings

@@ -127,6 +127,22 @@ def _option_text(name: str, value: Any) -> str:
     return f"{name} ({parts[1]})" if parts else f"{name}={value}"
 
 
+def _slow_settings() -> list[str]:
+    """What makes all code of the process slower. The advice `slow-settings` knows these names."""
+    import _tracemalloc  # built in; -X tracemalloc starts it without the module around it
+
+    torch: Any = sys.modules.get("torch")
+    allocator = os.environ.get("PYTHONMALLOC", "") if not sys.flags.ignore_environment else ""
+    capability = torch.backends.cpu.get_cpu_capability() if torch is not None and hasattr(torch, "backends") else ""
+    found = {
+        "tracemalloc": _tracemalloc.is_tracing(),
+        "trace_function": sys.gettrace() is not None,
+        "debug_allocator": allocator.endswith("debug") or (sys.flags.dev_mode and not allocator),
+        "no_vector_instructions": capability in ("DEFAULT", "NO AVX") and platform.machine() == "x86_64",
+    }
+    return [name for name, is_set in found.items() if is_set]
+
+
 def make_json(options: dict[str, Any]) -> str:
     """The metadata `recording` of a trace, as JSON. Unknown values are omitted."""
     import opstrobe
@@ -138,6 +154,7 @@ def make_json(options: dict[str, Any]) -> str:
         "opstrobe": opstrobe.__version__,
         "python": platform.python_version(),
         "cpu": cpu(),
+        "settings": _slow_settings(),
         "options": ", ".join(_option_text(name, value) for name, value in options.items() if value),
     }
     if torch is not None and hasattr(torch, "get_num_threads"):

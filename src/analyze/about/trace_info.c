@@ -70,6 +70,7 @@ static const struct result_column recording_columns[] = {
 	{.name = "gpus", .type = RESULT_TEXT, .title = "GPUs", .about = "Models of the devices"},
 	{.name = "threads", .type = RESULT_TEXT, .title = "Intra-op threads", .about = "Threads that one operator may use"},
 	{.name = "interop_threads", .type = RESULT_TEXT, .title = "Inter-op threads", .about = "Threads that run operators at the same time"},
+	{.name = "settings", .type = RESULT_TEXT, .title = "Slow settings", .about = "Settings of the process that make its code slower"},
 	{.name = "options", .type = RESULT_TEXT, .title = "Options", .about = "What was recorded"},
 };
 const struct result_declaration table_recording = RESULT_DECLARATION("recording", "What a recording was made with", recording_columns);

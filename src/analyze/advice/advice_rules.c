@@ -8,6 +8,7 @@
 #define ADVICE_RULES(X) \
 	X(gc)             \
 	X(anomaly)        \
+	X(settings)       \
 	X(distribution)   \
 	X(setup)          \
 	X(recompile)      \

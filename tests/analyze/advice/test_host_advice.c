@@ -176,6 +176,39 @@ static void finds_searches_across_memory(void **state)
 	assert_false(says_slow("aten::argmax", "512, 512", "512, 1", "1", 900, "It searches along"));
 }
 
+/* A function that computes for 1 ms of its 2 ms in each step, in a recording with a setting. */
+static double settings_ms(const char *setting)
+{
+	char machine[128], *json;
+	struct device_trace trace;
+	double ms;
+
+	snprintf(machine, sizeof(machine), "\"threads\": 1}, \"recording\": {\"settings\": [%s]", setting);
+	open_trace(&trace, machine);
+	device_trace_add(&trace, "python_function", "<built-in function start>", 1, 1, 1, 2, "\"Python id\": 9, \"CallFrom\": \"train.py:5\"");
+	for (int step = 0; step < STEPS; step++) {
+		double us = 10 + 3000 * step;
+
+		device_trace_step(&trace, step, us, 2990);
+		device_trace_add(&trace, "python_function", "train.py(9): f", 1, 1, us + 900, 2000, "\"Python id\": 1");
+		device_trace_add(&trace, "cpu_op", "aten::add", 1, 1, us + 905, 1000, "\"Input Dims\": [[9]], \"Input type\": [\"float\"]");
+	}
+	json = device_trace_advise(&trace);
+	ms = finding_ms(json, "slow-settings");
+	ops_free(json);
+	return ms;
+}
+
+static void finds_slow_settings(void **state)
+{
+	(void)state;
+	assert_true(settings_ms("") < 0);
+	assert_true(settings_ms("\"another\"") < 0);
+	assert_float_equal(settings_ms("\"tracemalloc\""), 0.8, 0.001);
+	assert_float_equal(settings_ms("\"debug_allocator\""), 0.2, 0.001);
+	assert_float_equal(settings_ms("\"no_vector_instructions\""), 0.5, 0.001);
+}
+
 /* Ten calls of a model in each step, whose inputs have these dimensions at first. `grows` is the dimension that is larger by one
  * each time. The time of a call is 12 us and 10 us for each element of that dimension. */
 static double prefix_ms(const int dims[3], int grows)
@@ -796,6 +829,7 @@ int main(void)
 	                                   cmocka_unit_test(does_not_take_starved_threads_for_denormals),
 	                                   cmocka_unit_test(finds_products_of_integers),
 	                                   cmocka_unit_test(finds_operators_that_are_slow), cmocka_unit_test(finds_searches_across_memory),
+	                                   cmocka_unit_test(finds_slow_settings),
 	                                   cmocka_unit_test(knows_what_is_slow_without_denormals),
 	                                   cmocka_unit_test(finds_tokens_computed_again),
 	                                   cmocka_unit_test(finds_memory_near_its_limit),
