@@ -261,7 +261,7 @@ void fit_note_title(struct ops_buffer *note, struct ops_string title)
 	ops_plain_append(note, title.bytes, title.size);
 }
 
-void fit_wrap(struct ops_buffer *out, struct ops_string text, size_t room)
+void fit_wrap(struct ops_buffer *out, struct ops_string text, size_t room, size_t indent)
 {
 	const char *at = text.bytes, *end = ops_string_end(text);
 
@@ -271,10 +271,12 @@ void fit_wrap(struct ops_buffer *out, struct ops_string text, size_t room)
 		for (size = 1; at + size < end && (at[size] != ' ' || (at + size + 1 < end && at[size + 1] == '%'));)
 			size++;
 		length = ops_text_length((struct ops_string){at, size});
-		if (room && used && used + length > room) {
-			ops_buffer_append_text(out, "\n");
-			ops_buffer_append(out, at + 1, size - 1);
-			used = length - 1;
+		if (!used || (room && used + length > room)) {
+			size_t blank = used > 0; /* before the word */
+
+			ops_buffer_printf(out, "%s%*s", used ? "\n" : "", (int)indent, "");
+			ops_buffer_append(out, at + blank, size - blank);
+			used = indent + length - blank;
 		} else {
 			ops_buffer_append(out, at, size);
 			used += length;
@@ -287,7 +289,7 @@ void fit_note_end(struct ops_buffer *owned_note, struct ops_buffer *out, size_t 
 {
 	if (owned_note->size) {
 		ops_buffer_append_text(owned_note, ": a wider terminal shows more, '| less -S' all");
-		fit_wrap(out, (struct ops_string){owned_note->bytes, owned_note->size}, room);
+		fit_wrap(out, (struct ops_string){owned_note->bytes, owned_note->size}, room, 0);
 	}
 	out->failed |= owned_note->failed;
 	ops_buffer_release(owned_note);

@@ -48,8 +48,9 @@ void fit_names_expect(struct fit_names *names, struct ops_string text, size_t wi
 struct ops_string fit_name(struct fit_names *names, struct ops_string text, size_t width);
 void fit_names_release(struct fit_names *names);
 
-/* Appends a line of text, wrapped at blanks if it is longer than `room`; 0: never. */
-void fit_wrap(struct ops_buffer *out, struct ops_string text, size_t room);
+/* Appends a line of text, wrapped at blanks if it is longer than `room` (0: never), with `indent` blanks before each line. A percent
+ * sign stays with its figure. */
+void fit_wrap(struct ops_buffer *out, struct ops_string text, size_t room, size_t indent);
 
 /* Writes a note below a table about the omitted columns. fit_note_title() collects their titles in a buffer that is
  * empty at first. The second function writes the note, if there are any, in lines of `room` characters. */

@@ -44,13 +44,9 @@ static enum ops_code side_init(struct side *side, const struct ops_trace *trace,
 
 	if (code)
 		return code;
-	side->steps = 1;
-	if (steps->list.count) {
-		size_t count = ops_steps_of_track(steps, steps->list.items[0].track);
-
+	side->steps = ops_steps_counted(steps) ? (int64_t)ops_steps_counted(steps) : 1;
+	if (steps->list.count)
 		keep_in_steps(&side->events, steps);
-		side->steps = count ? (int64_t)count : 1;
-	}
 	rows = ops_rows_of_events(&side->events);
 	return ops_flame_new(trace, NULL, &rows, choices, &side->flame, error);
 }

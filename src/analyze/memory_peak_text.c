@@ -170,7 +170,7 @@ static void memory_peak_text_append_bytes(struct ops_buffer *out, int64_t bytes)
 /* Writes the current line and empties the buffer. */
 static void memory_peak_text_flush(struct page *page, struct ops_buffer *line)
 {
-	fit_wrap(&page->out, (struct ops_string){ops_buffer_text(line), line->size}, page->columns);
+	fit_wrap(&page->out, (struct ops_string){ops_buffer_text(line), line->size}, page->columns, 0);
 	page->out.failed |= line->failed;
 	line->size = 0;
 }

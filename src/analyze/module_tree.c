@@ -272,7 +272,7 @@ static bool fill_steps(struct ops_module_tree *tree)
 {
 	const struct ops_steps *steps = ops_steps_of(tree->trace);
 	struct ops_interval extent = ops_extent_of(tree->trace);
-	double count = steps && steps->list.count ? (double)ops_steps_of_track(steps, steps->list.items[0].track) : 0, all_ns = 0;
+	double count = steps ? (double)ops_steps_counted(steps) : 0, all_ns = 0;
 
 	for (size_t i = 0; steps && i < steps->list.count; i++)
 		if (!steps->list.items[i].is_shadow)

@@ -527,7 +527,7 @@ static void append_left_out(int64_t step, size_t room, struct ops_buffer *out)
 	                    step);
 
 	ops_buffer_append_text(out, "\n");
-	fit_wrap(out, (struct ops_string){line, (size_t)size}, room);
+	fit_wrap(out, (struct ops_string){line, (size_t)size}, room, 0);
 }
 
 static bool is_value_empty(const struct ops_buffer *value)

@@ -391,6 +391,11 @@ size_t ops_steps_of_track(const struct ops_steps *steps, uint32_t track)
 	return count;
 }
 
+size_t ops_steps_counted(const struct ops_steps *steps)
+{
+	return steps->list.count ? ops_steps_of_track(steps, steps->list.items[0].track) : 0;
+}
+
 const char *ops_steps_source_name(enum ops_steps_source source)
 {
 	static const char *const names[] = {"none", "marks", "optimizer", "batches", "iterations"};

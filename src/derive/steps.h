@@ -52,6 +52,9 @@ const struct ops_steps *ops_steps_of(const struct ops_trace *trace);
 uint32_t ops_steps_at(const struct ops_steps *steps, int64_t time_ns);
 /* Returns the number of steps of a thread, without shadow steps, which have no events. */
 size_t ops_steps_of_track(const struct ops_steps *steps, uint32_t track);
+/* The same for the thread of the first step, which is what totals are divided by: a step that several processes run together
+ * counts once. 0 without steps. */
+size_t ops_steps_counted(const struct ops_steps *steps);
 /* Returns "marks", "optimizer", "batches", "iterations" or "none". */
 const char *ops_steps_source_name(enum ops_steps_source source);
 /* Returns the same for people: "marks of the recording". */

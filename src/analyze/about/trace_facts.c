@@ -47,7 +47,7 @@ static void append_wrapped(struct fact_page *page, struct ops_string value)
 
 	page->line.size = 0;
 	ops_plain_append(&page->line, value.bytes, value.size);
-	fit_wrap(&lines, (struct ops_string){ops_buffer_text(&page->line), page->line.size}, room);
+	fit_wrap(&lines, (struct ops_string){ops_buffer_text(&page->line), page->line.size}, room, 0);
 	for (size_t i = 0; i < lines.size; i++) {
 		ops_buffer_append(page->out, &lines.bytes[i], 1);
 		if (lines.bytes[i] == '\n' && i + 1 < lines.size)

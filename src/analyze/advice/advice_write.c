@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "analyze/advice/advice.h"
+#include "analyze/fit.h"
 #include "analyze/format.h"
 #include "analyze/views/view_step_stats.h"
 #include "base/escape.h"
@@ -251,39 +252,28 @@ static void append_word(const struct advice_style *style, const char *word, size
 		ops_buffer_append(style->out, word, size);
 }
 
-/* Size of the text up to the next space at which a line may end. A percent sign stays with its figure. */
-static size_t word_size(const char *text, size_t size)
-{
-	size_t at = 0;
-
-	while (at < size && (text[at] != ' ' || (at + 1 < size && text[at + 1] == '%')))
-		at++;
-	return at;
-}
-
 static void advice_write_append_wrapped(const struct advice_style *style, enum advice_speaker speaker, const char *text,
                                         size_t size, size_t indent)
 {
-	size_t column = 0;
+	struct ops_buffer paragraph = {0};
+	struct advice_style words = *style;
 	bool quoted = false;
 
-	for (size_t at = 0; at < size;) {
-		size_t word = word_size(text + at, size - at);
-
-		if (!style->markdown && column && column + 1 + word > WIDTH) {
-			ops_buffer_append_text(style->out, "\n");
-			column = 0;
-		}
-		ops_buffer_printf(style->out, "%*s", column ? 1 : (int)indent, "");
-		column += (column ? 1 : indent) + word;
-		if (speaker == ADVICE_OF_TRACE)
-			append_word(style, text + at, word);
-		for (size_t i = 0; speaker == ADVICE_OF_RULE && i < word; i++)
-			append_byte(style, text[at + i], &quoted);
-		for (at += word; at < size && text[at] == ' ';)
+	words.out = &paragraph;
+	for (size_t at = 0, word; at < size; at += word) {
+		while (at < size && text[at] == ' ')
 			at++;
+		for (word = 0; at + word < size && text[at + word] != ' ';)
+			word++;
+		ops_buffer_append_text(&paragraph, word && paragraph.size ? " " : "");
+		if (speaker == ADVICE_OF_TRACE)
+			append_word(&words, text + at, word);
+		for (size_t i = 0; speaker == ADVICE_OF_RULE && i < word; i++)
+			append_byte(&words, text[at + i], &quoted);
 	}
-	ops_buffer_append_text(style->out, "\n");
+	style->out->failed |= paragraph.failed;
+	fit_wrap(style->out, (struct ops_string){ops_buffer_text(&paragraph), paragraph.size}, style->markdown ? 0 : WIDTH, indent);
+	ops_buffer_release(&paragraph);
 }
 
 /* Appends a paragraph. */

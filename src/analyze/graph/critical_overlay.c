@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "analyze/graph/overlay.h"
+#include "analyze/overlay.h"
 #include "base/alloc.h"
 #include "base/fault.h"
 #include "base/json_writer.h"
@@ -147,9 +147,10 @@ enum ops_code critical_overlay_write(const struct critical_path *path, const str
                                      struct ops_buffer *ret_path, struct ops_error *error)
 {
 	struct drawing d = {.path = path, .what = what};
-	const struct overlay overlay = {critical_overlay_mark_event, add_arrow_end, &d};
+	const struct overlay overlay = {.event = critical_overlay_mark_event, .add = add_arrow_end, .context = &d,
+	                                .prefix = "overlaid_critical_path_"};
 	enum ops_code code = mark_events(&d) && choose_arrows(&d)
-	                             ? overlay_write(what->rank, what->directory, "overlaid_critical_path_", &overlay, ret_path, error)
+	                             ? overlay_write(what->rank, what->directory, &overlay, ret_path, error)
 	                             : ops_fault_memory(error);
 
 	ops_free(d.marks);

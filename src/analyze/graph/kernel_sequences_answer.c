@@ -8,7 +8,7 @@
 
 #include "analyze/analysis.h"
 #include "analyze/graph/kernel_sequences.h"
-#include "analyze/graph/overlay.h"
+#include "analyze/overlay.h"
 #include "base/alloc.h"
 #include "base/fault.h"
 #include "base/json_writer.h"
@@ -182,7 +182,8 @@ static enum ops_code kernel_sequences_answer_write_overlay(struct analysis_run *
                                                            const struct kernel_sequences *sequences)
 {
 	struct drawing d = {.sequences = sequences};
-	const struct overlay overlay = {kernel_sequences_answer_mark_event, add_legend, &d};
+	const struct overlay overlay = {.event = kernel_sequences_answer_mark_event, .add = add_legend, .context = &d,
+	                                .prefix = "overlaid_"};
 	struct ops_buffer directory = {0}, written = {0};
 	int64_t top;
 	bool compress;
@@ -195,7 +196,7 @@ static enum ops_code kernel_sequences_answer_write_overlay(struct analysis_run *
 	if (!code && directory.size) {
 		ops_buffer_append(&directory, "", 1);
 		code = !directory.failed && drawing_init(&d, top) && (!compress || drawing_compress(&d))
-		               ? overlay_write(&run->ranks[rank], directory.bytes, "overlaid_", &overlay, &written, run->error)
+		               ? overlay_write(&run->ranks[rank], directory.bytes, &overlay, &written, run->error)
 		               : ops_fault_memory(run->error);
 	}
 	ops_buffer_release(&directory);

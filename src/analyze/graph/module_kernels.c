@@ -8,7 +8,7 @@
 
 #include "analyze/analysis.h"
 #include "analyze/graph/call_graph.h"
-#include "analyze/graph/overlay.h"
+#include "analyze/overlay.h"
 #include "base/alloc.h"
 #include "base/json_value.h"
 #include "base/limit.h"
@@ -116,12 +116,6 @@ static void put_calls(struct spans *spans)
 
 /* --- overlay --------------------------------------------------------------------------------------------------------- */
 
-static enum overlay_action keep_event(void *context, uint32_t index, struct ops_buffer *marks)
-{
-	(void)context, (void)index, (void)marks;
-	return OVERLAY_KEEP;
-}
-
 static bool add_span(void *context, size_t i, struct ops_buffer *event)
 {
 	static const char begin[] = "{\"ph\":\"X\",\"cat\":\"gpu_user_annotation\",\"name\":";
@@ -151,10 +145,9 @@ static bool add_span(void *context, size_t i, struct ops_buffer *event)
 
 static enum ops_code module_kernels_write_overlay(struct spans *spans, size_t rank)
 {
-	const struct overlay overlay = {keep_event, add_span, spans};
+	const struct overlay overlay = {.add = add_span, .context = spans, .prefix = "aligned_"};
 	struct ops_buffer written = {0};
-	enum ops_code code = overlay_write(&spans->run->ranks[rank], spans->directory.bytes, "aligned_", &overlay, &written,
-	                                   spans->run->error);
+	enum ops_code code = overlay_write(&spans->run->ranks[rank], spans->directory.bytes, &overlay, &written, spans->run->error);
 
 	ops_buffer_release(&written);
 	return code;

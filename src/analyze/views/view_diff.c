@@ -420,12 +420,6 @@ static void view_diff_judge(struct view_diff *diff, const struct ops_diff_option
 	verdict->regression = verdict->change_ratio > gate && verdict->change_ratio > verdict->noise_ratio;
 }
 
-/* Counts the steps of the main thread, to which the contents of steps and the root's list belong. */
-static size_t count_steps(const struct ops_views *views)
-{
-	return ops_steps_of_track(views->host_steps, main_track(views));
-}
-
 bool view_diff_init(struct view_diff *diff, const struct ops_trace *base, const struct ops_trace *experiment,
                     const struct ops_diff_options *options)
 {
@@ -451,7 +445,7 @@ bool view_diff_init(struct view_diff *diff, const struct ops_trace *base, const 
 	view_diff_rows_sort(&diff->operators);
 	view_diff_rows_sort(&diff->kernels);
 	for (int side = 0; done && side < 2; side++) {
-		diff->counted[side] = count_steps(diff->views[side]);
+		diff->counted[side] = ops_steps_counted(diff->views[side]->host_steps);
 		done = measure_noise(diff->views[side], &diff->steps[side]);
 	}
 	view_diff_judge(diff, options);

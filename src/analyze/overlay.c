@@ -2,7 +2,7 @@
  *
  * Copies a trace file value by value.
  */
-#include "analyze/graph/overlay.h"
+#include "analyze/overlay.h"
 
 #include <string.h>
 
@@ -163,7 +163,7 @@ static enum ops_code overlay_copy_event(struct copy *copy)
 	if (code)
 		return code;
 	copy->text.size = 0;
-	if (event.bytes[0] == '{')
+	if (event.bytes[0] == '{' && copy->overlay->event)
 		action = copy->overlay->event(copy->overlay->context, copy->index, &copy->text);
 	copy->index++;
 	if (action == OVERLAY_LEAVE_OUT)
@@ -261,14 +261,22 @@ static enum ops_code copy_document(struct copy *copy)
 	return code;
 }
 
-static void name_target(const char *path, const char *directory, const char *prefix, struct ops_buffer *out)
+/* "dir/run.json.gz" becomes "directory/PREFIXrun.json.gz", or "directory/runSUFFIX.gz" if there is a suffix. Without a directory,
+ * the copy is next to the file. */
+static void name_target(const struct overlay *overlay, const char *path, const char *directory, struct ops_buffer *out)
 {
 	const char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
 	size_t size = strlen(name);
 
 	size -= size > 3 && !strcmp(name + size - 3, ".gz") ? 3 : 0;
 	size -= size > 4 && !strcmp(name + size - 4, ".zst") ? 4 : 0;
-	ops_buffer_printf(out, "%s/%s%.*s.gz", directory, prefix, (int)size, name);
+	size -= overlay->suffix && size > 5 && !strncmp(name + size - 5, ".json", 5) ? 5 : 0;
+	if (*directory)
+		ops_buffer_printf(out, "%s/", directory);
+	else
+		ops_buffer_append(out, path, (size_t)(name - path));
+	ops_buffer_printf(out, "%s%.*s%s.gz", overlay->prefix ? overlay->prefix : "", (int)size, name,
+	                  overlay->suffix ? overlay->suffix : "");
 	ops_buffer_append(out, "", 1);
 }
 
@@ -282,15 +290,15 @@ size_t overlay_positions(const struct event_table *table)
 	return count;
 }
 
-enum ops_code overlay_write(const struct ops_rank *rank, const char *directory, const char *prefix, const struct overlay *overlay,
-                            struct ops_buffer *ret_path, struct ops_error *error)
+enum ops_code overlay_write(const struct ops_rank *rank, const char *directory, const struct overlay *overlay, struct ops_buffer *ret_path,
+                            struct ops_error *error)
 {
 	struct copy copy = {.overlay = overlay, .error = error};
 	enum ops_code code;
 
 	if (!rank->path)
 		return ops_fault(error, OPS_INVALID, "option 'output_dir' requires a trace that was read from a file");
-	name_target(rank->path, directory, prefix, ret_path);
+	name_target(overlay, rank->path, directory, ret_path);
 	if (ret_path->failed)
 		return ops_fault_memory(error);
 	code = ops_source_open_file(rank->path, &copy.source, error);
