@@ -31,7 +31,7 @@ static int execution_trace_init(PyObject *object, PyObject *args, PyObject *kwar
 	int ranges = 0;
 	struct execution_trace_object *self = (struct execution_trace_object *)object;
 	const struct ops_torch_bridge *bridge = ops_ext_bridge();
-	struct ops_node_sink sink = {.take = execution_trace_add_node};
+	struct ops_node_sink sink = {.add = execution_trace_add_node};
 	const char *refusal;
 	PyObject *path;
 

@@ -57,7 +57,7 @@ struct ops_bridge_times {
 
 /* Receives the nodes of an observer. Called from any thread, one node at a time. */
 struct ops_node_sink {
-	void (*take)(void *context, const struct ops_node *node);
+	void (*add)(void *context, const struct ops_node *node);
 	void *context;
 };
 

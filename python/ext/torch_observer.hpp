@@ -74,7 +74,7 @@ inline ops_node_text text_of(const std::string &text)
 
 inline void hand_over(const place &at, const ops_node &node)
 {
-	at.sink.take(at.sink.context, &node);
+	at.sink.add(at.sink.context, &node);
 }
 
 inline void add_root(const place &at, uint64_t id, uint64_t thread, const char *name)

@@ -38,7 +38,7 @@ struct place {
 	bool short_lists; /* leave out tensor lists of more than OPS_INPUT_LIST_MAX */
 };
 
-inline char *take(const place &to, char *at, size_t bytes)
+inline char *reserve(const place &to, char *at, size_t bytes)
 {
 	if (OPS_UNLIKELY(static_cast<size_t>(at - to.low) < bytes || to.thread->reserved_slots != to.slots ||
 	                 to.thread->block != to.block))
@@ -51,7 +51,7 @@ inline char *put_item(const place &to, char *at, uint8_t tag, size_t n = 0, cons
 {
 	const ops_input_head head = {tag, dtype, static_cast<uint16_t>(n)};
 
-	at = take(to, at, sizeof(head) + bytes);
+	at = reserve(to, at, sizeof(head) + bytes);
 	if (OPS_UNLIKELY(!at))
 		return nullptr;
 	std::memcpy(at, &head, sizeof(head));
@@ -114,7 +114,7 @@ inline char *put_strided(const place &to, char *at, const at::TensorImpl *tensor
 	const auto sizes = tensor->sizes();
 	const auto strides = tensor->strides();
 
-	at = take(to, at, strided_bytes(sizes.size()));
+	at = reserve(to, at, strided_bytes(sizes.size()));
 	uint64_t hash = 0;
 	if (at)
 		write_strided(at, sizes.size(), sizes.data(), strides.data(), dtype_of(tensor), &hash);
@@ -436,7 +436,7 @@ char *put_text(const place &to, char *at, text text)
 {
 	const uint32_t length = static_cast<uint32_t>(text.size);
 
-	at = take(to, at, text_bytes(text.size));
+	at = reserve(to, at, text_bytes(text.size));
 	if (!at)
 		return nullptr;
 	std::memcpy(at, &length, sizeof(length));
@@ -460,7 +460,7 @@ char *put_number(const place &to, char *at, const char *name, uint32_t kind, int
 {
 	char bytes[sizeof(kind) + sizeof(value)];
 
-	at = at ? take(to, at, sizeof(bytes)) : nullptr;
+	at = at ? reserve(to, at, sizeof(bytes)) : nullptr;
 	if (!at)
 		return nullptr;
 	std::memcpy(at, &kind, sizeof(kind));
@@ -473,7 +473,7 @@ OPS_COLD char *put_values(const place &to, char *at, const named_values &values)
 	uint32_t count = values.counters ? values.counters->count : 0;
 
 	if (values.given.bytes) {
-		at = take(to, at, values.given.size);
+		at = reserve(to, at, values.given.size);
 		if (at)
 			std::memcpy(at, values.given.bytes, values.given.size);
 	}
@@ -488,7 +488,7 @@ OPS_COLD char *put_values(const place &to, char *at, const named_values &values)
 		count++;
 	}
 	count += values.given_count;
-	at = at ? take(to, at, sizeof(count)) : nullptr;
+	at = at ? reserve(to, at, sizeof(count)) : nullptr;
 	if (at)
 		std::memcpy(at, &count, sizeof(count));
 	return at;
@@ -502,7 +502,7 @@ struct script_place {
 
 inline char *put_script(const place &to, char *at, const script_place &script)
 {
-	at = take(to, at, sizeof(script));
+	at = reserve(to, at, sizeof(script));
 	if (at)
 		std::memcpy(at, &script, sizeof(script));
 	return at;
