@@ -468,27 +468,21 @@ static enum ops_code check_ranks(const struct analysis_run *run)
 /* Drops the rows of a table beyond the limit. */
 static enum ops_code analysis_cut(struct analysis_run *run)
 {
-	int64_t rows;
-	enum ops_code code = analysis_limit(run, &rows);
+	int64_t rows = analysis_limit(run);
 
-	if (!code && rows >= 0)
+	if (!run->code && rows >= 0)
 		result_table_cut(&run->result.table, (size_t)rows);
-	return code;
+	return run->code;
 }
 
 static enum ops_code parse_rules(struct analysis_run *run)
 {
-	struct ops_buffer name = {0};
-	enum ops_code code;
+	struct ops_string name;
 
 	if (!inner[run->analysis - analyses].has_rules)
 		return OPS_OK;
-	code = analysis_text(run, "rules", &name);
-	ops_buffer_append(&name, "", 1);
-	if (!code)
-		code = name.failed ? ops_fault_memory(run->error) : ops_rules_parse(name.size > 1 ? name.bytes : NULL, &run->rules, run->error);
-	ops_buffer_release(&name);
-	return code;
+	name = analysis_text(run, "rules");
+	return run->code ? run->code : ops_rules_parse(name.size ? name.bytes : NULL, &run->rules, run->error);
 }
 
 /* Writes the result, unless the analysis wrote a page. */
@@ -541,10 +535,11 @@ static enum ops_code analysis_answer(struct analysis_run *run, const struct ops_
 {
 	struct ops_string where = analysis_arg(run, "where");
 	bool include_last = false;
-	enum ops_code code = OPS_OK;
+	enum ops_code code;
 
 	if (!ops_string_is(analysis_arg(run, "include_last_profiler_step"), "null"))
-		code = analysis_bool(run, "include_last_profiler_step", &include_last);
+		include_last = analysis_bool(run, "include_last_profiler_step");
+	code = run->code;
 	if (!code && !ops_string_is(where, "null"))
 		code = event_filter_check(where, run->error);
 	if (code)
@@ -599,6 +594,7 @@ enum ops_code ops_analyze(const char *id, const struct ops_rank *ranks, size_t c
 		code = is_analysis(run.analysis) ? analysis_answer(&run, options, &out) : analysis_answer_table(&run, &out);
 	result_release(&run.result);
 	event_set_release(&run.events);
+	ops_arena_release(&run.texts);
 	return ops_buffer_detach(&out, code, ret_text, ret_size, error);
 }
 

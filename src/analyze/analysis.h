@@ -27,6 +27,8 @@ struct analysis_run {
 	bool round_to_us;
 	enum ops_rules rules;
 	struct ops_string args; /* members of a checked JSON object */
+	struct ops_arena texts; /* values of options that are texts */
+	enum ops_code code;     /* the first error of the options that were read */
 	struct event_set events;    /* tables of `ranks`, in that order; empty for analyses of files */
 	struct result result;
 	struct ops_buffer written; /* a page of text, instead of `result` */
@@ -40,25 +42,26 @@ typedef enum ops_code analysis_function(struct analysis_run *run);
 
 /* Returns the value as JSON: the given one, or the default. */
 struct ops_string analysis_arg(const struct analysis_run *run, const char *name);
-/* Returns OPS_INVALID if the value is of another type. */
-enum ops_code analysis_integer(const struct analysis_run *run, const char *name, int64_t *ret_value);
-/* Gets an integer that is not negative. */
-enum ops_code analysis_count(const struct analysis_run *run, const char *name, int64_t *ret_value);
-/* Gets the option `limit`: a count, or -1 for null. */
-enum ops_code analysis_limit(const struct analysis_run *run, int64_t *ret_limit);
-enum ops_code analysis_number(const struct analysis_run *run, const char *name, double *ret_value);
-enum ops_code analysis_bool(const struct analysis_run *run, const char *name, bool *ret_value);
-/* Decodes a text into a buffer of the caller; null gives an empty text. */
-enum ops_code analysis_text(const struct analysis_run *run, const char *name, struct ops_buffer *ret_text);
+/* Return the value. If it is of another type, they set run->code to OPS_INVALID and return 0, false or "". An analysis reads its
+ * options and then returns run->code if it is set. */
+int64_t analysis_integer(struct analysis_run *run, const char *name);
+/* An integer that is not negative. */
+int64_t analysis_count(struct analysis_run *run, const char *name);
+/* The option `limit`: a count, or -1 for null. */
+int64_t analysis_limit(struct analysis_run *run);
+double analysis_number(struct analysis_run *run, const char *name);
+bool analysis_bool(struct analysis_run *run, const char *name);
+/* A text that ends with a NUL and lives as long as the run; "" for null. */
+struct ops_string analysis_text(struct analysis_run *run, const char *name);
+/* A list of such texts; none for null. */
+const struct ops_string *analysis_texts(struct analysis_run *run, const char *name, size_t *ret_count);
+/* The option `rank`, as an index of run->ranks. */
+size_t analysis_rank(struct analysis_run *run);
 /* Accepts null, an integer, or a list of integers. */
 enum ops_code analysis_list(const struct analysis_run *run, const char *name);
-/* Accepts null, or a list of texts. */
-enum ops_code analysis_texts(const struct analysis_run *run, const char *name);
 /* Gets the option `ranks` as indexes of run->ranks, in the order of the option; null selects the lowest rank. The
  * caller frees them. */
 enum ops_code analysis_ranks(const struct analysis_run *run, size_t **ret_indexes, size_t *ret_count);
-/* Gets the option `rank` as an index of run->ranks. */
-enum ops_code analysis_rank(const struct analysis_run *run, size_t *ret_index);
 /* Returns the event table of run->ranks[i], as event_set_table() does. Returns NULL after a failure, which the run
  * records. */
 const struct event_table *analysis_table(struct analysis_run *run, size_t i);

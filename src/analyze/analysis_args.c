@@ -34,52 +34,101 @@ static enum ops_code analysis_args_fail(const struct analysis_run *run, const ch
 	                 (int)(value.size < 80 ? value.size : 80), value.bytes);
 }
 
-enum ops_code analysis_integer(const struct analysis_run *run, const char *name, int64_t *ret_value)
+/* Records that an option that is read has another type. */
+static void analysis_args_refuse(struct analysis_run *run, const char *name, const char *wanted)
+{
+	if (!run->code)
+		run->code = analysis_args_fail(run, name, wanted);
+}
+
+int64_t analysis_integer(struct analysis_run *run, const char *name)
+{
+	struct ops_string value = analysis_arg(run, name);
+	int64_t number = 0;
+
+	if (value.bytes[0] == '"' || !ops_json_parse_integer(value, &number))
+		analysis_args_refuse(run, name, "a whole number");
+	return number;
+}
+
+int64_t analysis_count(struct analysis_run *run, const char *name)
+{
+	int64_t count = analysis_integer(run, name);
+
+	if (count < 0)
+		analysis_args_refuse(run, name, "a whole number from 0 on");
+	return count < 0 ? 0 : count;
+}
+
+int64_t analysis_limit(struct analysis_run *run)
+{
+	return ops_string_is(analysis_arg(run, "limit"), "null") ? -1 : analysis_count(run, "limit");
+}
+
+double analysis_number(struct analysis_run *run, const char *name)
+{
+	struct ops_string value = analysis_arg(run, name);
+	double number = 0;
+
+	if (value.bytes[0] == '"' || !ops_json_parse_number(value, &number) || !isfinite(number))
+		analysis_args_refuse(run, name, "a number");
+	return isfinite(number) ? number : 0;
+}
+
+bool analysis_bool(struct analysis_run *run, const char *name)
+{
+	struct ops_string value = analysis_arg(run, name);
+	bool is_true = ops_string_is(value, "true");
+
+	if (!is_true && !ops_string_is(value, "false"))
+		analysis_args_refuse(run, name, "true or false");
+	return is_true;
+}
+
+/* Returns a text in JSON; "" for other values. */
+static struct ops_string analysis_args_decode(struct analysis_run *run, struct ops_string json)
+{
+	struct ops_buffer text = {0};
+	struct ops_string copy = {"", 0};
+	const char *bytes;
+
+	ops_json_decode_value(&text, json);
+	ops_buffer_append(&text, "", 1);
+	bytes = text.failed ? NULL : ops_arena_copy(&run->texts, text.bytes, text.size);
+	if (bytes)
+		copy = (struct ops_string){bytes, text.size - 1};
+	else if (!run->code)
+		run->code = ops_fault_memory(run->error);
+	ops_buffer_release(&text);
+	return copy;
+}
+
+struct ops_string analysis_text(struct analysis_run *run, const char *name)
 {
 	struct ops_string value = analysis_arg(run, name);
 
-	if (value.bytes[0] == '"' || !ops_json_parse_integer(value, ret_value))
-		return analysis_args_fail(run, name, "a whole number");
-	return OPS_OK;
+	if (value.bytes[0] != '"' && !ops_string_is(value, "null"))
+		analysis_args_refuse(run, name, "a text");
+	return analysis_args_decode(run, value);
 }
 
-enum ops_code analysis_count(const struct analysis_run *run, const char *name, int64_t *ret_value)
+const struct ops_string *analysis_texts(struct analysis_run *run, const char *name, size_t *ret_count)
 {
-	enum ops_code code = analysis_integer(run, name, ret_value);
+	struct ops_string list = analysis_arg(run, name), item;
+	struct ops_json_walk walk = ops_json_walk(list.bytes, list.size);
+	struct ops_string *texts = ops_arena_alloc(&run->texts, (list.size + 1) * sizeof(*texts)); /* an item takes a byte */
 
-	return code || *ret_value >= 0 ? code : analysis_args_fail(run, name, "a whole number from 0 on");
-}
-
-enum ops_code analysis_limit(const struct analysis_run *run, int64_t *ret_limit)
-{
-	*ret_limit = -1;
-	return ops_string_is(analysis_arg(run, "limit"), "null") ? OPS_OK : analysis_count(run, "limit", ret_limit);
-}
-
-enum ops_code analysis_number(const struct analysis_run *run, const char *name, double *ret_value)
-{
-	struct ops_string value = analysis_arg(run, name);
-
-	if (value.bytes[0] == '"' || !ops_json_parse_number(value, ret_value) || !isfinite(*ret_value))
-		return analysis_args_fail(run, name, "a number");
-	return OPS_OK;
-}
-
-enum ops_code analysis_bool(const struct analysis_run *run, const char *name, bool *ret_value)
-{
-	struct ops_string value = analysis_arg(run, name);
-
-	*ret_value = ops_string_is(value, "true");
-	return *ret_value || ops_string_is(value, "false") ? OPS_OK : analysis_args_fail(run, name, "true or false");
-}
-
-enum ops_code analysis_text(const struct analysis_run *run, const char *name, struct ops_buffer *ret_text)
-{
-	struct ops_string value = analysis_arg(run, name);
-
-	if (!ops_json_decode_value(ret_text, value) && !ops_string_is(value, "null"))
-		return analysis_args_fail(run, name, "a text");
-	return ret_text->failed ? ops_fault_memory(run->error) : OPS_OK;
+	*ret_count = 0;
+	if (!texts && !run->code)
+		run->code = ops_fault_memory(run->error);
+	if (list.bytes[0] != '[' && !ops_string_is(list, "null"))
+		analysis_args_refuse(run, name, "a list of texts");
+	while (texts && list.bytes[0] == '[' && ops_json_next_element(&walk, &item)) {
+		if (item.bytes[0] != '"')
+			analysis_args_refuse(run, name, "a list of texts");
+		texts[(*ret_count)++] = analysis_args_decode(run, item);
+	}
+	return texts;
 }
 
 enum ops_code analysis_list(const struct analysis_run *run, const char *name)
@@ -95,19 +144,6 @@ enum ops_code analysis_list(const struct analysis_run *run, const char *name)
 	while (ops_json_next_element(&walk, &item))
 		if (!ops_json_parse_integer(item, &number))
 			return analysis_args_fail(run, name, "a list of whole numbers");
-	return OPS_OK;
-}
-
-enum ops_code analysis_texts(const struct analysis_run *run, const char *name)
-{
-	struct ops_string list = analysis_arg(run, name), item;
-	struct ops_json_walk walk = ops_json_walk(list.bytes, list.size);
-
-	if (list.bytes[0] != '[')
-		return ops_string_is(list, "null") ? OPS_OK : analysis_args_fail(run, name, "a list of texts");
-	while (ops_json_next_element(&walk, &item))
-		if (item.bytes[0] != '"')
-			return analysis_args_fail(run, name, "a list of texts");
 	return OPS_OK;
 }
 
@@ -138,16 +174,17 @@ static enum ops_code fail_rank(const struct analysis_run *run, int64_t rank)
 	                 (long long)run->ranks[lowest_rank(run)].rank);
 }
 
-enum ops_code analysis_rank(const struct analysis_run *run, size_t *ret_index)
+size_t analysis_rank(struct analysis_run *run)
 {
+	size_t index = lowest_rank(run);
 	int64_t rank;
-	enum ops_code code;
 
-	*ret_index = lowest_rank(run);
 	if (ops_string_is(analysis_arg(run, "rank"), "null"))
-		return OPS_OK;
-	code = analysis_integer(run, "rank", &rank);
-	return code || find_rank(run, rank, ret_index) ? code : fail_rank(run, rank);
+		return index;
+	rank = analysis_integer(run, "rank");
+	if (!run->code && !find_rank(run, rank, &index))
+		run->code = fail_rank(run, rank);
+	return index;
 }
 
 enum ops_code analysis_ranks(const struct analysis_run *run, size_t **ret_indexes, size_t *ret_count)

@@ -47,13 +47,11 @@ static enum ops_code use_text(struct analysis_run *run, enum ops_code code, cons
 }
 
 /* Reads the option `limit`; 0: no limit. */
-static enum ops_code query_rows(const struct analysis_run *run, size_t *ret_rows)
+static size_t query_rows(struct analysis_run *run)
 {
-	int64_t rows;
-	enum ops_code code = analysis_limit(run, &rows);
+	int64_t rows = analysis_limit(run);
 
-	*ret_rows = code || rows < 0 ? 0 : (size_t)rows;
-	return code;
+	return rows < 0 ? 0 : (size_t)rows;
 }
 
 /* --- views ---------------------------------------------------------------------------------------------------------- */
@@ -62,8 +60,8 @@ static enum ops_code query_rows(const struct analysis_run *run, size_t *ret_rows
 static enum ops_code query_fill_table(struct analysis_run *run, const struct result_declaration *declaration,
                                       unsigned options, run_fill *fill, const void *context)
 {
-	struct run_rows rows = {.table = &run->result.table, .rules = run->rules};
-	enum ops_code code = query_rows(run, &rows.limit);
+	struct run_rows rows = {.table = &run->result.table, .rules = run->rules, .limit = query_rows(run)};
+	enum ops_code code = run->code;
 
 	rows.limit = rows.limit ? rows.limit : SIZE_MAX;
 	rows.table->copies = true;
@@ -108,11 +106,9 @@ static bool query_name_kernels(struct result_table *table)
 enum ops_code analysis_kernels(struct analysis_run *run)
 {
 	bool on_terminal = run->format == OPS_FORMAT_TEXT && run->columns;
-	bool by_operator, by_category;
-	enum ops_code code = analysis_bool(run, "by_operator", &by_operator);
+	bool by_operator = analysis_bool(run, "by_operator"), by_category = analysis_bool(run, "by_category");
+	enum ops_code code = run->code;
 
-	if (!code)
-		code = analysis_bool(run, "by_category", &by_category);
 	if (!code && by_operator && by_category)
 		code = ops_fault(run->error, OPS_INVALID, "'by_operator' and 'by_category' exclude each other; choose one");
 	if (code)
@@ -169,17 +165,16 @@ enum ops_code analysis_views(struct analysis_run *run)
 
 enum ops_code analysis_modules(struct analysis_run *run)
 {
-	struct ops_module_text_options options = {.columns = run->columns};
+	struct ops_module_text_options options = {
+		.columns = run->columns, .by_class = analysis_bool(run, "by_class"), .rows_max = query_rows(run)};
 	struct ops_module_tree *tree = NULL;
 	struct ops_trace *trace = NULL;
 	struct query_text text = {NULL, 0};
-	enum ops_code code = analysis_bool(run, "by_class", &options.by_class);
+	enum ops_code code = run->code;
 
 	if (code || run->format != OPS_FORMAT_TEXT || run->count > 1)
 		return code ? code : query_fill_table(run, &table_modules, 0, modules_fill, &options.by_class);
-	code = query_rows(run, &options.rows_max);
-	if (!code)
-		code = analysis_open_trace(run, 0, &trace);
+	code = analysis_open_trace(run, 0, &trace);
 	if (!code)
 		code = ops_module_tree_new(trace, &tree, run->error);
 	if (!code)
@@ -193,16 +188,14 @@ enum ops_code analysis_memory(struct analysis_run *run)
 {
 	bool at_peak = ops_string_is(analysis_arg(run, "at_ns"), "null");
 	struct ops_trace *trace = NULL;
-	int64_t at_ns = 0;
+	int64_t at_ns = at_peak ? 0 : analysis_integer(run, "at_ns");
 	struct query_text text = {NULL, 0};
-	size_t rows;
-	enum ops_code code = at_peak ? OPS_OK : analysis_integer(run, "at_ns", &at_ns);
+	size_t rows = query_rows(run);
+	enum ops_code code = run->code;
 
 	if (code || run->format != OPS_FORMAT_TEXT || run->count > 1)
 		return code ? code : query_fill_table(run, &table_memory, 0, memory_fill, at_peak ? NULL : &at_ns);
-	code = query_rows(run, &rows);
-	if (!code)
-		code = analysis_open_trace(run, 0, &trace);
+	code = analysis_open_trace(run, 0, &trace);
 	if (!code)
 		code = ops_memory_text(trace, rows, run->columns, at_peak ? NULL : &at_ns, &text.bytes, &text.size, run->error);
 	code = use_text(run, code, &text);
@@ -244,32 +237,24 @@ static enum ops_code query_roofline_by(const struct analysis_run *run, enum ops_
 
 enum ops_code analysis_operator_roofline(struct analysis_run *run)
 {
-	struct ops_roofline_options options = {0};
-	struct ops_buffer roof = {0};
-	enum ops_code code = query_roofline_by(run, &options.by);
+	struct ops_string roof = analysis_text(run, "roof");
+	struct ops_roofline_options options = {.roof = roof.size ? roof.bytes : NULL};
+	enum ops_code code = run->code ? run->code : query_roofline_by(run, &options.by);
 
-	if (!code)
-		code = analysis_text(run, "roof", &roof);
-	ops_buffer_append(&roof, "", 1);
-	options.roof = roof.size > 1 ? roof.bytes : NULL;
-	if (!code)
-		code = query_fill_table(run, &table_operator_roofline, options.by == OPS_ROOFLINE_SHAPE ? ROOFLINE_BY_SHAPE : 0,
-		                        operator_roofline_fill, &options);
-	ops_buffer_release(&roof);
-	return code;
+	return code ? code : query_fill_table(run, &table_operator_roofline, options.by == OPS_ROOFLINE_SHAPE ? ROOFLINE_BY_SHAPE : 0,
+	                                      operator_roofline_fill, &options);
 }
 
 /* --- differences and advice ----------------------------------------------------------------------------------------- */
 
 enum ops_code analysis_diff(struct analysis_run *run)
 {
-	struct ops_diff_options options = {.format = run->format, .columns = run->columns, .rules = run->rules};
+	struct ops_diff_options options = {.format = run->format, .columns = run->columns, .rules = run->rules,
+	                                   .gate_ratio = analysis_number(run, "gate_percent") / 100};
 	struct ops_trace *traces[2] = {NULL, NULL};
-	double percent = 0;
 	struct query_text text = {NULL, 0};
-	enum ops_code code = analysis_number(run, "gate_percent", &percent);
+	enum ops_code code = run->code;
 
-	options.gate_ratio = percent / 100;
 	for (size_t i = 0; !code && i < 2; i++)
 		code = analysis_open_trace(run, i, &traces[i]);
 	if (!code)

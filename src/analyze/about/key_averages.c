@@ -100,28 +100,17 @@ static enum ops_code write_sorted(struct analysis_run *run, const struct ops_tra
 
 enum ops_code analysis_key_averages(struct analysis_run *run)
 {
-	struct averages averages = {0};
-	struct ops_averages_options options = {0};
-	struct ops_buffer sort_by = {0};
+	struct averages averages = {.by_shape = analysis_bool(run, "group_by_input_shape"), .with_flops = analysis_bool(run, "with_flops")};
+	struct ops_averages_options options = {.by_input_shape = averages.by_shape};
+	struct ops_string sort_by = analysis_text(run, "sort_by");
 	const struct ops_trace *trace = NULL;
-	enum ops_code code = analysis_text(run, "sort_by", &sort_by);
+	enum ops_code code = run->code ? run->code : analysis_first_trace(run, &trace);
 
-	ops_buffer_append(&sort_by, "", 1);
-	if (!code && sort_by.failed)
-		code = ops_fault_memory(run->error);
-	if (!code)
-		code = analysis_bool(run, "group_by_input_shape", &averages.by_shape);
-	if (!code)
-		code = analysis_bool(run, "with_flops", &averages.with_flops);
-	if (!code)
-		code = analysis_first_trace(run, &trace);
-	options.by_input_shape = averages.by_shape;
 	if (!code)
 		code = ops_key_averages(trace, averages.with_flops, &options, &averages.rows, &averages.count,
 		                        run->error);
 	if (!code)
 		code = write_sorted(run, trace, &averages, sort_by.bytes);
 	ops_free(averages.rows);
-	ops_buffer_release(&sort_by);
 	return code;
 }

@@ -278,11 +278,9 @@ enum ops_code analysis_info(struct analysis_run *run)
 {
 	struct ops_json_writer *json = &run->result.json;
 	const struct ops_trace *trace;
-	bool metadata, done = true, is_list;
-	enum ops_code code = analysis_bool(run, "metadata", &metadata);
+	bool metadata = analysis_bool(run, "metadata"), done = true, is_list;
+	enum ops_code code = run->code ? run->code : analysis_first_trace(run, &trace);
 
-	if (!code)
-		code = analysis_first_trace(run, &trace);
 	if (code)
 		return code;
 	is_list = run->count > 1 || !run->ranks[0].trace;

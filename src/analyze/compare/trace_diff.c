@@ -409,16 +409,12 @@ enum ops_code analysis_diff_compare(struct analysis_run *run)
 	struct comparison comparison = {.run = run};
 	struct ops_json_writer *json = &run->result.json;
 	struct result_table table = {0};
-	bool whole = false, per_step = false;
-	int64_t limit;
-	enum ops_code code = analysis_bool(run, "use_short_name", &comparison.short_names);
+	bool whole = analysis_bool(run, "whole"), per_step = analysis_bool(run, "per_step");
+	int64_t limit = analysis_limit(run);
+	enum ops_code code;
 
-	if (!code)
-		code = analysis_bool(run, "per_step", &per_step);
-	if (!code)
-		code = analysis_bool(run, "whole", &whole);
-	if (!code)
-		code = analysis_limit(run, &limit);
+	comparison.short_names = analysis_bool(run, "use_short_name");
+	code = run->code;
 	if (!code)
 		code = trace_diff_compare(&comparison, by_change);
 	if (!code && whole) {
@@ -479,11 +475,9 @@ enum ops_code analysis_diff_ops(struct analysis_run *run)
 	static const char *const keys[FATES] = {"added", "deleted", "increased", "decreased", "unchanged"};
 	struct comparison comparison = {.run = run};
 	struct ops_json_writer *json = &run->result.json;
-	int64_t limit;
-	enum ops_code code = analysis_limit(run, &limit);
+	int64_t limit = analysis_limit(run);
+	enum ops_code code = run->code ? run->code : trace_diff_compare(&comparison, trace_diff_by_name);
 
-	if (!code)
-		code = trace_diff_compare(&comparison, trace_diff_by_name);
 	if (!code) {
 		ops_json_open(json, '{');
 		for (int fate = 0; fate < FATES; fate++) {

@@ -53,8 +53,7 @@ static unsigned field_of(struct ops_string column)
 {
 	unsigned field = 0;
 
-	while (field < NODE_FIELDS && (column.size < 2 || strlen(fields[field]) != column.size - 2 ||
-	                               memcmp(fields[field], column.bytes + 1, column.size - 2) != 0))
+	while (field < NODE_FIELDS && !ops_string_is(column, fields[field]))
 		field++;
 	return field;
 }
@@ -236,13 +235,11 @@ static const struct node *execution_file_node_of(const struct nodes *nodes, cons
 }
 
 static void execution_file_write_row(struct ops_json_writer *json, const struct nodes *nodes, const struct operators *operators,
-                                     uint32_t row, const struct ops_string columns)
+                                     uint32_t row, const struct ops_string *columns, size_t column_count)
 {
 	const struct ops_events *events = ops_trace_events(operators->trace);
 	struct ops_string name = ops_trace_string(operators->trace, events->name[row]);
 	const struct node *node = execution_file_node_of(nodes, operators, row);
-	struct ops_json_walk cursor = ops_json_walk(columns.bytes, columns.size);
-	struct ops_string column;
 
 	ops_json_open(json, '[');
 	ops_json_integer(json, events->index ? events->index[row] : row);
@@ -252,8 +249,8 @@ static void execution_file_write_row(struct ops_json_writer *json, const struct 
 		ops_json_integer(json, node->id);
 	else
 		ops_json_null(json);
-	while (ops_json_next_element(&cursor, &column)) {
-		unsigned field = field_of(column);
+	for (size_t i = 0; i < column_count; i++) {
+		unsigned field = field_of(columns[i]);
 		bool known = field != NODE_FIELDS && node && node->texts[field] != OPS_NONE;
 		struct ops_string text = known ? ops_intern_text(&nodes->texts, node->texts[field]) : (struct ops_string){0};
 
@@ -271,7 +268,8 @@ static void write_answer(struct analysis_run *run, const struct nodes *nodes, co
                          int64_t limit)
 {
 	struct ops_json_writer *json = &run->result.json;
-	struct ops_string columns = analysis_arg(run, "columns");
+	size_t column_count;
+	const struct ops_string *columns = analysis_texts(run, "columns", &column_count);
 	bool overlap = operators->rows.count && nodes->first_record <= nodes->last_record &&
 	               operators->first_id <= nodes->first_record && operators->last_id >= nodes->last_record;
 	size_t correlated = 0;
@@ -285,7 +283,7 @@ static void write_answer(struct analysis_run *run, const struct nodes *nodes, co
 	ops_json_member(json, "supported_rows", (int64_t)operators->rows.count);
 	ops_json_member_open(json, "rows", '[');
 	for (size_t i = 0; i < operators->rows.count && overlap && (int64_t)i < limit; i++)
-		execution_file_write_row(json, nodes, operators, operators->rows.items[i], columns);
+		execution_file_write_row(json, nodes, operators, operators->rows.items[i], columns, column_count);
 	ops_json_close(json, ']');
 	ops_json_close(json, '}');
 }
@@ -312,18 +310,15 @@ enum ops_code analysis_execution_trace(struct analysis_run *run)
 {
 	struct nodes nodes = {.first_record = INT64_MAX, .last_record = INT64_MIN, .wanted = 1u << NODE_NAME};
 	struct operators operators = {.first_id = INT64_MAX, .last_id = INT64_MIN};
-	struct ops_string columns = analysis_arg(run, "columns"), column;
-	struct ops_json_walk cursor = ops_json_walk(columns.bytes, columns.size);
-	int64_t limit = 0;
-	enum ops_code code = analysis_count(run, "limit", &limit);
+	size_t column_count;
+	const struct ops_string *columns = analysis_texts(run, "columns", &column_count);
+	int64_t limit = analysis_count(run, "limit");
+	enum ops_code code = run->code;
 
-	if (!code)
-		code = analysis_texts(run, "columns");
-	while (!code && ops_json_next_element(&cursor, &column)) {
-		nodes.wanted |= 1u << field_of(column);
-		if (field_of(column) == NODE_FIELDS)
-			code = ops_fault(run->error, OPS_INVALID, "option 'columns' of execution_trace: unknown column %.*s",
-			                 (int)(column.size < 80 ? column.size : 80), column.bytes);
+	for (size_t i = 0; !code && i < column_count; i++) {
+		nodes.wanted |= 1u << field_of(columns[i]);
+		if (field_of(columns[i]) == NODE_FIELDS)
+			code = ops_fault(run->error, OPS_INVALID, "option 'columns' of execution_trace: unknown column \"%.78s\"", columns[i].bytes);
 	}
 	if (!code)
 		code = read_files(run, &nodes, &operators.trace);

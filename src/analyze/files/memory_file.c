@@ -254,11 +254,9 @@ static void memory_file_write_series(struct result_table *table, struct timeline
 enum ops_code analysis_memory_timeline(struct analysis_run *run)
 {
 	struct timeline timeline = {.first_ns = INT64_MAX};
-	bool series;
-	enum ops_code code = analysis_bool(run, "series", &series);
+	bool series = analysis_bool(run, "series");
+	enum ops_code code = run->code ? run->code : analysis_list(run, "points");
 
-	if (!code)
-		code = analysis_list(run, "points");
 	if (!code)
 		code = memory_file_read_run(&timeline, run);
 	if (!code && series) {

@@ -256,14 +256,11 @@ static bool call_graph_answer_answer(struct analysis_run *run, const struct call
 
 enum ops_code analysis_call_graph(struct analysis_run *run)
 {
-	bool nodes, done = true;
-	int64_t event = -1;
-	enum ops_code code = analysis_bool(run, "nodes", &nodes);
+	bool nodes = analysis_bool(run, "nodes"), done = true;
+	int64_t event = ops_string_is(analysis_arg(run, "event"), "null") ? -1 : analysis_integer(run, "event");
 
-	if (!code && !ops_string_is(analysis_arg(run, "event"), "null"))
-		code = analysis_integer(run, "event", &event);
-	if (code)
-		return code;
+	if (run->code)
+		return run->code;
 	if (nodes)
 		result_declare(&run->result.table, &table_call_graph, 0);
 	else

@@ -19,23 +19,13 @@
 
 struct request {
 	size_t rank;
-	struct ops_buffer annotation;
+	struct ops_string annotation;
 	int64_t first, last; /* range of its instances */
-	struct ops_buffer words; /* words of data_load_events, one after another */
-	OPS_ARRAY(struct ops_string) loaders;
 	struct critical_options options;
-	struct ops_buffer directory; /* directory of the overlay; empty: none */
+	struct ops_string directory; /* directory of the overlay; empty: none */
 	struct critical_overlay overlay;
 	bool edges;
 };
-
-static void request_release(struct request *request)
-{
-	ops_buffer_release(&request->annotation);
-	ops_buffer_release(&request->words);
-	ops_buffer_release(&request->directory);
-	OPS_ARRAY_RELEASE(&request->loaders);
-}
 
 /* Parses null (the first instance), a number, or the first and the last number of a range. */
 static enum ops_code read_instances(struct analysis_run *run, struct request *request)
@@ -47,10 +37,8 @@ static enum ops_code read_instances(struct analysis_run *run, struct request *re
 	if (ops_string_is(value, "null"))
 		return OPS_OK;
 	if (value.bytes[0] != '[') {
-		enum ops_code code = analysis_integer(run, "instance_id", &request->first);
-
-		request->last = request->first;
-		return code;
+		request->first = request->last = analysis_integer(run, "instance_id");
+		return run->code;
 	}
 	for (size_t i = 0; i < 2; i++)
 		if (!ops_json_next_element(&walk, &item) || !ops_json_parse_integer(item, &pair[i]))
@@ -61,64 +49,28 @@ static enum ops_code read_instances(struct analysis_run *run, struct request *re
 	               ? OPS_OK : ops_fault(run->error, OPS_INVALID, "option 'instance_id' must be FIRST,LAST with FIRST <= LAST");
 }
 
-/* The addresses of the words are set once the buffer no longer grows. */
-static enum ops_code read_loaders(struct analysis_run *run, struct request *request)
-{
-	struct ops_string value = analysis_arg(run, "data_load_events"), item;
-	struct ops_json_walk walk = ops_json_walk(value.bytes, value.size);
-	const char *at;
-	enum ops_code code = analysis_texts(run, "data_load_events");
-
-	if (code)
-		return code;
-	while (value.bytes[0] == '[' && ops_json_next_element(&walk, &item)) {
-		struct ops_string *word = OPS_ARRAY_PUSH(&request->loaders);
-		size_t before = request->words.size;
-
-		ops_json_decode(&request->words, item.bytes + 1, item.size - 2);
-		if (!word || request->words.failed)
-			return ops_fault_memory(run->error);
-		word->size = request->words.size - before;
-	}
-	at = request->words.bytes;
-	for (size_t i = 0; i < request->loaders.count; i++) {
-		request->loaders.items[i].bytes = at;
-		at += request->loaders.items[i].size;
-	}
-	return OPS_OK;
-}
-
 static enum ops_code read_request(struct analysis_run *run, struct request *request)
 {
-	enum ops_code code = analysis_rank(run, &request->rank);
+	enum ops_code code;
 
-	if (!code)
-		code = analysis_text(run, "annotation", &request->annotation);
-	if (!code)
-		code = read_instances(run, request);
+	*request = (struct request){
+		.rank = analysis_rank(run),
+		.annotation = analysis_text(run, "annotation"),
+		.options = {.zero_weight_launches = analysis_bool(run, "add_zero_weight_launch_edges")},
+		.edges = analysis_bool(run, "edges"),
+		.directory = analysis_text(run, "output_dir"),
+		.overlay = {.only_critical = analysis_bool(run, "only_show_critical_events"), .all_edges = analysis_bool(run, "show_all_edges")},
+	};
+	request->options.loaders = analysis_texts(run, "data_load_events", &request->options.loader_count);
+	code = run->code ? run->code : read_instances(run, request);
 	if (!code && !request->annotation.size && !ops_string_is(analysis_arg(run, "instance_id"), "null"))
 		code = ops_fault(run->error, OPS_INVALID, "option 'instance_id' requires option 'annotation'");
-	if (!code)
-		code = read_loaders(run, request);
-	if (!code)
-		code = analysis_bool(run, "add_zero_weight_launch_edges", &request->options.zero_weight_launches);
-	if (!code)
-		code = analysis_bool(run, "edges", &request->edges);
-	if (!code)
-		code = analysis_text(run, "output_dir", &request->directory);
-	if (!code)
-		code = analysis_bool(run, "only_show_critical_events", &request->overlay.only_critical);
-	if (!code)
-		code = analysis_bool(run, "show_all_edges", &request->overlay.all_edges);
-	ops_buffer_append(&request->directory, "", request->directory.size ? 1 : 0);
-	request->options.loaders = request->loaders.items;
-	request->options.loader_count = request->loaders.count;
 	return code;
 }
 
 static bool is_part_of(const struct request *request, struct ops_string name)
 {
-	return ops_string_has_part(name, (struct ops_string){request->annotation.bytes, request->annotation.size});
+	return ops_string_has_part(name, request->annotation);
 }
 
 /* Finds the time range from the first to the last selected instance. Returns false if there are none. */
@@ -475,7 +427,7 @@ static enum ops_code critical_answer_answer(struct analysis_run *run, const stru
 
 enum ops_code analysis_critical_path(struct analysis_run *run)
 {
-	struct request request = {.rank = 0};
+	struct request request;
 	struct critical_path path;
 	int64_t start_ns, end_ns;
 	enum ops_code code = read_request(run, &request);
@@ -491,6 +443,5 @@ enum ops_code analysis_critical_path(struct analysis_run *run)
 		               : ops_fault_memory(run->error);
 		critical_path_release(&path);
 	}
-	request_release(&request);
 	return code;
 }

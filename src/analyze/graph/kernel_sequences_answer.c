@@ -184,22 +184,17 @@ static enum ops_code kernel_sequences_answer_write_overlay(struct analysis_run *
 	struct drawing d = {.sequences = sequences};
 	const struct overlay overlay = {.event = kernel_sequences_answer_mark_event, .add = add_legend, .context = &d,
 	                                .prefix = "overlaid_"};
-	struct ops_buffer directory = {0}, written = {0};
-	int64_t top;
-	bool compress;
-	enum ops_code code = analysis_text(run, "output_dir", &directory);
+	struct ops_buffer written = {0};
+	struct ops_string directory = analysis_text(run, "output_dir");
+	int64_t top = analysis_count(run, "top_k");
+	bool compress = analysis_bool(run, "compress_other_kernels");
+	enum ops_code code = run->code;
 
-	if (!code)
-		code = analysis_count(run, "top_k", &top);
-	if (!code)
-		code = analysis_bool(run, "compress_other_kernels", &compress);
 	if (!code && directory.size) {
-		ops_buffer_append(&directory, "", 1);
-		code = !directory.failed && drawing_init(&d, top) && (!compress || drawing_compress(&d))
+		code = drawing_init(&d, top) && (!compress || drawing_compress(&d))
 		               ? overlay_write(&run->ranks[rank], directory.bytes, &overlay, &written, run->error)
 		               : ops_fault_memory(run->error);
 	}
-	ops_buffer_release(&directory);
 	ops_buffer_release(&written);
 	ops_buffer_release(&d.text);
 	ops_free(d.pattern_of);
@@ -211,20 +206,15 @@ static enum ops_code kernel_sequences_answer_write_overlay(struct analysis_run *
 
 enum ops_code analysis_kernel_sequences(struct analysis_run *run)
 {
-	struct ops_buffer name = {0}, text = {0};
+	struct ops_string name = analysis_text(run, "operator_name");
+	struct ops_buffer text = {0};
 	struct kernel_sequences sequences = {0};
-	const struct event_table *table;
-	int64_t min_length = 0;
-	size_t rank = 0;
-	enum ops_code code = analysis_rank(run, &rank);
+	int64_t min_length = analysis_count(run, "min_pattern_len");
+	size_t rank = analysis_rank(run);
+	enum ops_code code = run->code;
+	const struct event_table *table = code ? NULL : analysis_table(run, rank);
 
-	if (!code)
-		code = analysis_text(run, "operator_name", &name);
-	if (!code)
-		code = analysis_count(run, "min_pattern_len", &min_length);
-	table = code ? NULL : analysis_table(run, rank);
-	if (!code && !(table && kernel_sequences_init(&sequences, table, (struct ops_string){name.bytes, name.size},
-	                                              (uint64_t)min_length)))
+	if (!code && !(table && kernel_sequences_init(&sequences, table, name, (uint64_t)min_length)))
 		code = analysis_failed(run);
 	if (!code)
 		kernel_sequences_answer_fill(&run->result.table, &sequences, &text);
@@ -233,7 +223,6 @@ enum ops_code analysis_kernel_sequences(struct analysis_run *run)
 	if (!code)
 		code = kernel_sequences_answer_write_overlay(run, rank, &sequences);
 	kernel_sequences_release(&sequences);
-	ops_buffer_release(&name);
 	ops_buffer_release(&text);
 	return code;
 }

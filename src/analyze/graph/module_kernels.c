@@ -16,8 +16,9 @@
 
 struct spans {
 	struct analysis_run *run;
-	struct ops_buffer names; /* prefixes of names, each terminated by a NUL */
-	struct ops_buffer directory;
+	const struct ops_string *names; /* prefixes */
+	size_t name_count;
+	struct ops_string directory;
 	struct call_graph graph; /* call graph of the current rank */
 	OPS_ARRAY(uint32_t) rows; /* its selected calls that kernels run for */
 	int64_t device;
@@ -25,26 +26,10 @@ struct spans {
 
 /* --- calls ----------------------------------------------------------------------------------------------------------- */
 
-static enum ops_code module_kernels_read_names(struct spans *spans)
-{
-	struct ops_string list = analysis_arg(spans->run, "names"), item;
-	struct ops_json_walk walk = ops_json_walk(list.bytes, list.size);
-
-	enum ops_code code = analysis_texts(spans->run, "names");
-
-	if (code)
-		return code;
-	while (list.bytes[0] == '[' && ops_json_next_element(&walk, &item)) {
-		ops_json_decode(&spans->names, item.bytes + 1, item.size - 2);
-		ops_buffer_append(&spans->names, "", 1);
-	}
-	return spans->names.failed ? ops_fault_memory(spans->run->error) : OPS_OK;
-}
-
 static bool module_kernels_is_named(const struct spans *spans, struct ops_string name)
 {
-	for (size_t at = 0; at < spans->names.size && !ops_limit_reached(); at += strlen(spans->names.bytes + at) + 1)
-		if (ops_string_starts(name, spans->names.bytes + at))
+	for (size_t i = 0; i < spans->name_count && !ops_limit_reached(); i++)
+		if (ops_string_starts(name, spans->names[i].bytes))
 			return true;
 	return false;
 }
@@ -174,23 +159,17 @@ static enum ops_code answer_rank(struct spans *spans, size_t rank)
 
 enum ops_code analysis_module_kernels(struct analysis_run *run)
 {
-	struct spans spans = {.run = run};
+	struct spans spans = {.run = run, .directory = analysis_text(run, "output_dir")};
 	size_t *ranks = NULL, count = 0;
-	enum ops_code code = analysis_text(run, "output_dir", &spans.directory);
+	enum ops_code code;
 
-	if (!code && spans.directory.size)
-		ops_buffer_append(&spans.directory, "", 1);
-	if (!code)
-		code = spans.directory.failed ? ops_fault_memory(run->error) : module_kernels_read_names(&spans);
-	if (!code)
-		code = analysis_ranks(run, &ranks, &count);
+	spans.names = analysis_texts(run, "names", &spans.name_count);
+	code = run->code ? run->code : analysis_ranks(run, &ranks, &count);
 	if (!code)
 		result_declare(&run->result.table, &table_module_kernels, 0);
 	for (size_t i = 0; !code && i < count; i++)
 		code = answer_rank(&spans, ranks[i]);
 	ops_free(ranks);
 	OPS_ARRAY_RELEASE(&spans.rows);
-	ops_buffer_release(&spans.names);
-	ops_buffer_release(&spans.directory);
 	return code;
 }

@@ -254,11 +254,9 @@ static enum ops_code read_order(const struct analysis_run *run, const char **ret
 
 enum ops_code analysis_operator_launches(struct analysis_run *run)
 {
-	struct launch_order order = {.limit = -1};
-	enum ops_code code = read_order(run, order.columns);
+	struct launch_order order = {.limit = analysis_limit(run)};
+	enum ops_code code = run->code ? run->code : read_order(run, order.columns);
 
-	if (!code)
-		code = analysis_limit(run, &order.limit);
 	if (code)
 		return code;
 	ops_json_open(&run->result.json, '{');

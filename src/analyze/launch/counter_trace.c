@@ -110,15 +110,10 @@ static enum ops_code counter_trace_write_rank(struct analysis_run *run, size_t a
 
 enum ops_code analysis_counter_trace(struct analysis_run *run)
 {
-	struct ops_buffer folder = {0};
+	struct ops_string folder = analysis_text(run, "output_dir");
 	size_t *ranks, count;
-	enum ops_code code = analysis_text(run, "output_dir", &folder);
+	enum ops_code code = run->code ? run->code : analysis_ranks(run, &ranks, &count);
 
-	ops_buffer_append(&folder, "", 1);
-	if (!code && folder.failed)
-		code = ops_fault_memory(run->error);
-	if (!code)
-		code = analysis_ranks(run, &ranks, &count);
 	if (!code) {
 		run->result.table.copies = true;
 		result_declare(&run->result.table, &table_counter_trace, 0);
@@ -126,6 +121,5 @@ enum ops_code analysis_counter_trace(struct analysis_run *run)
 			code = counter_trace_write_rank(run, ranks[i], folder.bytes);
 		ops_free(ranks);
 	}
-	ops_buffer_release(&folder);
 	return code;
 }

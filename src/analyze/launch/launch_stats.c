@@ -194,15 +194,11 @@ static bool launch_stats_write_rank(struct analysis_run *run, const struct event
 
 enum ops_code analysis_launch_stats(struct analysis_run *run)
 {
-	struct launch_options options;
-	enum ops_code code = analysis_number(run, "runtime_cutoff", &options.cutoffs.runtime_us);
+	struct launch_options options = {
+		.cutoffs = {analysis_number(run, "runtime_cutoff"), analysis_number(run, "launch_delay_cutoff")},
+		.memory = analysis_bool(run, "include_memory_events"), .all = analysis_bool(run, "launches")};
+	enum ops_code code = run->code;
 
-	if (!code)
-		code = analysis_number(run, "launch_delay_cutoff", &options.cutoffs.delay_us);
-	if (!code)
-		code = analysis_bool(run, "include_memory_events", &options.memory);
-	if (!code)
-		code = analysis_bool(run, "launches", &options.all);
 	if (code)
 		return code;
 	if (options.all)

@@ -285,8 +285,8 @@ enum ops_code analysis_memory_summary(struct analysis_run *run)
 
 enum ops_code analysis_memory_series(struct analysis_run *run)
 {
-	bool series;
-	enum ops_code code = analysis_bool(run, "series", &series);
+	bool series = analysis_bool(run, "series");
+	enum ops_code code = run->code;
 
 	if (code)
 		return code;

@@ -149,8 +149,8 @@ static bool queue_length_write_series(struct analysis_run *run, const struct eve
 
 enum ops_code analysis_queue_series(struct analysis_run *run)
 {
-	bool series;
-	enum ops_code code = analysis_bool(run, "series", &series);
+	bool series = analysis_bool(run, "series");
+	enum ops_code code = run->code;
 
 	if (code)
 		return code;
@@ -228,11 +228,10 @@ static bool write_blocked(struct analysis_run *run, const struct event_table *ta
 
 enum ops_code analysis_full_queue(struct analysis_run *run)
 {
-	int64_t limit;
-	enum ops_code code = analysis_count(run, "max_queue_length", &limit);
+	int64_t limit = analysis_count(run, "max_queue_length");
 
-	if (code)
-		return code;
+	if (run->code)
+		return run->code;
 	result_declare(&run->result.table, &table_full_queue, 0);
 	return analysis_each_rank(run, queue_length_write_rank, &(struct queue_writer){write_blocked, limit});
 }

@@ -215,15 +215,14 @@ static enum ops_code collectives_write_rank(struct analysis_run *run, size_t ran
 
 enum ops_code analysis_nccl_collectives(struct analysis_run *run)
 {
-	struct ops_buffer filter = {0};
-	enum ops_code code = analysis_text(run, "filter", &filter);
+	struct ops_string filter = analysis_text(run, "filter");
+	enum ops_code code = run->code;
 
 	run->events.all_steps = true;
 	ops_json_open(&run->result.json, '{');
 	for (size_t i = 0; !code && i < run->count; i++)
-		code = collectives_write_rank(run, i, (struct ops_string){ops_buffer_text(&filter), filter.size});
+		code = collectives_write_rank(run, i, filter);
 	ops_json_close(&run->result.json, '}');
-	ops_buffer_release(&filter);
 	return code;
 }
 

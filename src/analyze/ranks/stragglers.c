@@ -287,8 +287,8 @@ static enum ops_code stragglers_answer(struct search *search)
 
 enum ops_code analysis_potential_stragglers(struct analysis_run *run)
 {
-	struct search search = {.run = run};
-	enum ops_code code = analysis_integer(run, "num_candidates", &search.candidates);
+	struct search search = {.run = run, .candidates = analysis_integer(run, "num_candidates")};
+	enum ops_code code = run->code;
 
 	if (search.candidates < 1)
 		search.candidates = 1;

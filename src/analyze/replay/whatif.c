@@ -98,8 +98,12 @@ static enum ops_code whatif_read_texts(struct whatif *whatif, const char *option
 {
 	struct ops_string value = analysis_arg(whatif->run, option), item;
 	struct ops_json_walk walk = ops_json_walk(value.bytes, value.size);
-	enum ops_code code = value.bytes[0] == '"' ? OPS_OK : analysis_texts(whatif->run, option);
+	enum ops_code code;
+	size_t count;
 
+	if (value.bytes[0] != '"')
+		analysis_texts(whatif->run, option, &count);
+	code = whatif->run->code;
 	if (code || ops_string_is(value, "null"))
 		return code;
 	while (!code && ops_json_next_element(&walk, &item)) {
@@ -121,10 +125,9 @@ static enum ops_code whatif_read_texts(struct whatif *whatif, const char *option
 
 static enum ops_code whatif_read_switch(struct whatif *whatif, const char *option, enum replay_change_kind kind)
 {
-	bool set;
-	enum ops_code code = analysis_bool(whatif->run, option, &set);
+	bool set = analysis_bool(whatif->run, option);
 
-	return code || !set ? code : push_change(whatif, (struct replay_change){.kind = kind});
+	return whatif->run->code || !set ? whatif->run->code : push_change(whatif, (struct replay_change){.kind = kind});
 }
 
 #define WORKERS_MAX 1024
@@ -136,7 +139,8 @@ static enum ops_code read_workers(struct whatif *whatif)
 
 	if (ops_string_is(analysis_arg(whatif->run, "workers"), "null"))
 		return OPS_OK;
-	code = analysis_count(whatif->run, "workers", &workers);
+	workers = analysis_count(whatif->run, "workers");
+	code = whatif->run->code;
 	if (!code && (workers < 1 || workers > WORKERS_MAX))
 		code = ops_fault(whatif->run->error, OPS_INVALID, "option 'workers' of whatif must be from 1 to %d", WORKERS_MAX);
 	return code ? code : push_change(whatif, (struct replay_change){.kind = REPLAY_WORKERS, .workers = workers});

@@ -252,8 +252,8 @@ static bool is_annotated(const struct event_table *table)
 enum ops_code analysis_annotated_kernels(struct analysis_run *run)
 {
 	struct ops_json_writer *json = &run->result.json;
-	bool annotated = false, kernels;
-	enum ops_code code = analysis_bool(run, "kernels", &kernels);
+	bool annotated = false, kernels = analysis_bool(run, "kernels");
+	enum ops_code code = run->code;
 
 	if (code)
 		return code;

@@ -33,7 +33,8 @@ struct name_sums {
 struct name_limits {
 	int64_t names;  /* at most this many names of a rank and type, */
 	double ratio;   /* and only as many as make up this share of their time; the remaining ones are "others" */
-	struct ops_string allowed; /* a list of texts, or null: names that contain one are always kept */
+	const struct ops_string *allowed; /* names that contain one are always kept */
+	size_t allowed_count;
 };
 
 /* Adds the sums of rows of one type. Returns false if out of memory. */

@@ -206,9 +206,9 @@ static bool idle_time_write_rank(struct analysis_run *run, const struct event_ta
 
 static enum ops_code run_idle(struct analysis_run *run, const struct result_declaration *declaration)
 {
-	double delay_us;
+	double delay_us = analysis_number(run, "consecutive_kernel_delay");
 	int64_t delay_ns;
-	enum ops_code code = analysis_number(run, "consecutive_kernel_delay", &delay_us);
+	enum ops_code code = run->code;
 
 	if (!code && !(fabs(delay_us) < 9e15))
 		code = ops_fault(run->error, OPS_INVALID, "option 'consecutive_kernel_delay' is too large");

@@ -127,8 +127,8 @@ enum ops_code analysis_kernels_by_type(struct analysis_run *run)
 {
 	struct result_table *table = &run->result.table;
 	int64_t sums_ns[MIX_COUNT] = {0};
-	bool memory;
-	enum ops_code code = analysis_bool(run, "include_memory_kernels", &memory);
+	bool memory = analysis_bool(run, "include_memory_kernels");
+	enum ops_code code = run->code;
 
 	result_declare(table, &table_kernels_by_type, 0);
 	for (size_t i = 0; !code && i < run->count; i++) {
@@ -217,21 +217,19 @@ static bool kernel_breakdown_add_rows(struct name_sums *sums, const struct event
 	return done;
 }
 
-static enum ops_code parse_limits(const struct analysis_run *run, struct name_limits *limits)
+static enum ops_code parse_limits(struct analysis_run *run, struct name_limits *limits)
 {
-	enum ops_code code = analysis_count(run, "num_kernels", &limits->names);
-
-	limits->allowed = analysis_arg(run, "allowlist_patterns");
-	if (!code)
-		code = analysis_texts(run, "allowlist_patterns");
-	return code ? code : analysis_number(run, "duration_ratio", &limits->ratio);
+	limits->names = analysis_count(run, "num_kernels");
+	limits->ratio = analysis_number(run, "duration_ratio");
+	limits->allowed = analysis_texts(run, "allowlist_patterns", &limits->allowed_count);
+	return run->code;
 }
 
 enum ops_code analysis_kernels_by_name(struct analysis_run *run)
 {
 	struct name_sums sums = {0};
 	struct name_limits limits;
-	bool memory, done = true;
+	bool memory = analysis_bool(run, "include_memory_kernels"), done = true;
 	struct ops_string order = analysis_arg(run, "order");
 	bool by_rank = ops_string_is(order, "\"rank,kernel_type,sum desc,name\"");
 	enum ops_code code = parse_limits(run, &limits);
@@ -239,8 +237,6 @@ enum ops_code analysis_kernels_by_name(struct analysis_run *run)
 	if (!code && !by_rank && !ops_string_is(order, "\"kernel_type,name,rank\""))
 		code = ops_fault(run->error, OPS_INVALID, "option 'order' must be 'kernel_type,name,rank' or "
 		                                          "'rank,kernel_type,sum desc,name'");
-	if (!code)
-		code = analysis_bool(run, "include_memory_kernels", &memory);
 	for (size_t i = 0; !code && done && i < run->count; i++) {
 		const struct event_table *table = analysis_table(run, i);
 
@@ -268,11 +264,9 @@ enum ops_code analysis_user_annotations(struct analysis_run *run)
 {
 	struct name_sums sums = {0};
 	struct name_limits limits;
-	bool on_gpu, done = true;
+	bool on_gpu = analysis_bool(run, "use_gpu_annotation"), done = true;
 	enum ops_code code = parse_limits(run, &limits);
 
-	if (!code)
-		code = analysis_bool(run, "use_gpu_annotation", &on_gpu);
 	for (size_t i = 0; !code && done && i < run->count; i++) {
 		const struct event_table *table = analysis_table(run, i);
 

@@ -11,8 +11,6 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/buffer.h"
-#include "base/json_value.h"
 #include "base/limit.h"
 #include "base/order.h"
 #include "base/sum.h"
@@ -50,41 +48,27 @@ static size_t find_groups(const struct event_table *table, const uint32_t *rows,
 	return found;
 }
 
-/* Returns true if the name contains an allowed text. `text` is scratch for each unescaped text in turn. */
-static bool is_allowed(struct ops_string name, struct ops_string allowed, struct ops_buffer *text)
+static bool is_allowed(struct ops_string name, const struct name_limits *limits)
 {
-	struct ops_json_walk cursor = ops_json_walk(allowed.bytes, allowed.size);
-	struct ops_string item;
-
-	while (allowed.size && allowed.bytes[0] == '[' && ops_json_next_element(&cursor, &item) && !ops_limit_reached()) {
-		text->size = 0;
-		if (item.size > 2)
-			ops_json_decode(text, item.bytes + 1, item.size - 2);
-		if (ops_string_has_part(name, (struct ops_string){text->bytes, text->size}))
+	for (size_t i = 0; i < limits->allowed_count && !ops_limit_reached(); i++)
+		if (ops_string_has_part(name, limits->allowed[i]))
 			return true;
-	}
 	return false;
 }
 
-/* Keeps names until they make up the requested share of the time; keeps all if there are few. Returns false if out of
- * memory. */
-static bool name_sums_choose(struct group *groups, size_t count, const struct name_limits *limits)
+/* Keeps names until they make up the requested share of the time; keeps all if there are few. */
+static void name_sums_choose(struct group *groups, size_t count, const struct name_limits *limits)
 {
 	int64_t total_ns = 0, before_ns = 0;
-	struct ops_buffer text = {0};
-	bool done;
 
 	for (size_t i = 0; i < count; i++)
 		total_ns = ops_sum(total_ns, groups[i].sum_ns);
 	for (size_t i = 0; i < count; i++) {
 		groups[i].kept = (int64_t)count <= limits->names ||
 		                 ((int64_t)i < limits->names && (double)before_ns < limits->ratio * (double)total_ns) ||
-		                 is_allowed(groups[i].name, limits->allowed, &text);
+		                 is_allowed(groups[i].name, limits);
 		before_ns = ops_sum(before_ns, groups[i].sum_ns);
 	}
-	done = !text.failed;
-	ops_buffer_release(&text);
-	return done;
 }
 
 /* Adds the rows of a group to a sum. A second pass sums the squared deviations from the mean. */
@@ -176,7 +160,8 @@ bool name_sums_add(struct name_sums *sums, const struct event_table *table, cons
 	if (groups) {
 		found = find_groups(table, order, count, groups);
 		qsort(groups, found, sizeof(*groups), name_sums_compare_groups);
-		done = name_sums_choose(groups, found, limits) && name_sums_add_sums(sums, table, groups, found, type);
+		name_sums_choose(groups, found, limits);
+		done = name_sums_add_sums(sums, table, groups, found, type);
 	}
 	done = done && groups;
 	ops_free(groups);
