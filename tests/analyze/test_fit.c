@@ -14,6 +14,7 @@
 
 #include "analyze/fit.h"
 #include "analyze/format.h"
+#include "base/text.h"
 
 #define FIGURES 3
 
