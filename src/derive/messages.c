@@ -32,7 +32,7 @@ int64_t ops_message_bytes(const struct ops_trace *trace, uint32_t row)
 	if (elements <= 0)
 		elements = ops_argument_integer(trace, row, "Out msg nelems", 0);
 	if (elements <= 0 || !ops_event_arg(trace, row, "dtype", &type))
-		return 0;
+		return ops_argument_integer(trace, row, "comm_size", 0); /* Chakra's nodes have bytes */
 	if (type.size > 2 && type.bytes[0] == '"')
 		bytes = ops_type_bytes((struct ops_string){type.bytes + 1, type.size - 2});
 	return __builtin_mul_overflow(elements, bytes ? bytes : 1, &bytes) ? 0 : bytes;

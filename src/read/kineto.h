@@ -96,6 +96,7 @@ struct kineto_reader {
 	/* The document. */
 	bool has_events;      /* traceEvents has been read */
 	bool own;             /* the file was written by Opstrobe */
+	bool named_tracks;    /* its head lists tracks with their names */
 	bool recorded;        /* and contains a recording: the frame of the recording is known from its head */
 	bool row_ids;         /* ids are the default ids of rows */
 	bool has_session;     /* start_ns and stop_ns have been set */

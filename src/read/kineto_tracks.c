@@ -92,7 +92,7 @@ static void kineto_tracks_name_track(struct kineto_reader *reader, struct ops_tr
 	size_t size = name.value_size;
 	size_t at = 7;
 
-	if (reader->own) /* which are named in its head */
+	if (reader->named_tracks)
 		return;
 	if (ops_begins_with(name.value, size, "thread ") || ops_begins_with(name.value, size, "stream ")) {
 		if (name.value[0] == 's')
@@ -216,6 +216,7 @@ void kineto_read_own_tracks(struct kineto_reader *reader, const struct ops_json_
 
 	if (reader->tracks.count || array->type != '[')
 		return;
+	reader->named_tracks = true;
 	while (ops_json_parse_element(&cursor, &row) && parse_own_track(reader, &row))
 		;
 }
