@@ -4,6 +4,7 @@
 import json
 import random
 import subprocess
+import sys
 
 import pytest
 
@@ -196,3 +197,28 @@ def test_ab_keeps_commands_from_measuring_the_machine(tmp_path):
 def test_ab_says_which_command_failed(tmp_path):
     status, _, errors = ab(tmp_path, "--", "true", "exit 7")
     assert status == 1 and "'exit 7' failed with status 7" in errors
+
+
+def test_ab_compares_cpu_time(tmp_path):
+    """Waiting takes none; work does, whatever the load of the machine."""
+    work = "import sys; sum(i * i for i in range(%d))"
+    (tmp_path / "base.py").write_text(work % 20_000)
+    (tmp_path / "head.py").write_text(work % 2_000_000)
+    run = f"{sys.executable} -S -E"
+    status, printed, errors = ab(
+        tmp_path,
+        "--clock",
+        "cpu",
+        "--pairs",
+        "11",
+        "--format",
+        "json",
+        "--",
+        f"{run} base.py; sleep 0.2",
+        f"{run} head.py",
+    )
+    assert status == 3, errors
+    found = json.loads(printed)
+    assert found["slower"] and found["time"]["lower"] > 1 and max(found["base"]) < 0.2
+    status, _, errors = ab(tmp_path, "--clock", "sun", "--", "true", "true")
+    assert status == 2 and "choose from" in errors and "cpu" in errors

@@ -9,6 +9,7 @@ import dataclasses
 import json
 import os
 import random
+import resource
 import shlex
 import subprocess
 import sys
@@ -26,7 +27,8 @@ _DESCRIPTION = """\
 Runs two commands alternately, as often each, in an order that is drawn by chance, and says by how much HEAD takes longer than BASE, as an
 interval. What is compared is the median time of a step if the command records a trace, else the time that the command takes. A
 command that runs 'opstrobe run' without -o records one. Of the first traces counts are compared, too, as by
-'opstrobe diff --gate counts'.
+'opstrobe diff --gate counts'. With --clock cpu the CPU time of the commands is compared, which other programs on the machine
+change less.
 
   opstrobe ab -- ./base.sh ./head.sh
   opstrobe ab --pairs 30 -- 'cd main && opstrobe run train.py' 'cd branch && opstrobe run train.py'
@@ -57,6 +59,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--pairs", type=_pairs, default=15, metavar="N", help="runs of each command (default: 15)")
     parser.add_argument("--gate", type=_percent, default=0.01, metavar="PERCENT",
                         help="how much slower HEAD may be (default: 1%%)")  # fmt: skip
+    parser.add_argument("--clock", choices=("wall", "cpu"), default="wall", metavar="CLOCK",
+                        help="wall (the default) or cpu: user and system time of the command and its processes")  # fmt: skip
     parser.add_argument("--format", choices=("text", "json", "github", "gitlab"), default="text", metavar="FORMAT",
                         help="text (the default), json, github (workflow commands) or gitlab (a code quality report)")  # fmt: skip
     parser.add_argument("base", metavar="BASE", help="shell command")
@@ -68,19 +72,23 @@ class _Failed(Exception):
     pass
 
 
-def _run(command: str, trace: str) -> tuple[str, float]:
-    """Returns what is measured and its duration in seconds: a median step if the command recorded one, else the
-    command."""
+def run(command: str, trace: str, clock: str = "wall") -> tuple[str, float]:
+    """Runs a command. Returns what is measured and its duration in seconds: the CPU time; or a median step if the command recorded
+    one, else the command."""
     words = [command] if os.path.isfile(command) and os.access(command, os.X_OK) else ["sh", "-c", command]
     if words[0] == command:
         words[0] = os.path.abspath(command)
-    start = time.monotonic()
     # Measuring the machine would be part of the duration of a command.
     environment = {**os.environ, "OPSTROBE_OUTPUT": trace, "OPSTROBE_ROOF": "0"}
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    start = time.monotonic()
     done = subprocess.run(words, env=environment, stdout=sys.stderr)
     seconds = time.monotonic() - start
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
     if done.returncode:
         raise _Failed(f"{shlex.quote(command)} failed with status {done.returncode}")
+    if clock == "cpu":
+        return "CPU time", after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     step = _step_seconds(trace) if os.path.exists(trace) else None
     return ("command", seconds) if step is None else ("step", step)
 
@@ -92,7 +100,7 @@ def _step_seconds(trace: str) -> float | None:
     return None if found[0] is None else float(found[0])
 
 
-def _measure(options: argparse.Namespace, folder: str) -> tuple[Interval, list[float], list[float]]:
+def measure(options: argparse.Namespace, folder: str) -> tuple[Interval, list[float], list[float]]:
     from opstrobe.ci.intervals import compare
 
     draw = random.SystemRandom()
@@ -101,7 +109,7 @@ def _measure(options: argparse.Namespace, folder: str) -> tuple[Interval, list[f
     for i in range(options.pairs):
         for name in draw.sample(["base", "head"], 2):
             trace = os.path.join(folder, f"{name}.{i}.json.gz")
-            what, seconds = _run(getattr(options, name), trace)
+            what, seconds = run(getattr(options, name), trace, options.clock)
             measured.add(what)
             if len(measured) > 1:
                 raise _Failed("only some of the runs have recorded steps")
@@ -115,7 +123,7 @@ def main() -> None:
     options = _parser().parse_args()
     try:
         with tempfile.TemporaryDirectory(prefix="opstrobe-ab-") as folder:
-            interval, base, head = _measure(options, folder)
+            interval, base, head = measure(options, folder)
             traces = [os.path.join(folder, f"{name}.0.json.gz") for name in ("base", "head")]
             raise SystemExit(
                 _report(options, interval, base, head, traces if all(map(os.path.exists, traces)) else None)
@@ -138,8 +146,9 @@ def _report(
 
         changes = counts.compare(*traces)
     slower = interval.lower > options.gate
+    more, time_of = ("longer", "time") if options.clock == "wall" else ("more", "CPU time")
     text = (
-        f"HEAD takes {100 * interval.estimate:+.2f} % of the time of BASE longer (99.9 % interval: {100 * interval.lower:+.2f} % to "
+        f"HEAD takes {100 * interval.estimate:+.2f} % of the {time_of} of BASE {more} (99.9 % interval: {100 * interval.lower:+.2f} % to "
         f"{100 * interval.upper:+.2f} %, {len(base)} pairs of runs)"
     )
     if options.format == "json":
