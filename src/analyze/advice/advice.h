@@ -38,7 +38,8 @@
  *     attribute   the runner decides which rule gets time that several rules claim (advice_claim.c)
  *     report      the runner sorts, limits and describes the findings (advice_report.c)
  *
- * Costs cover the steady steps only. A steady step takes up to three times the median of its kind and did not wait for a processor.
+ * Costs cover the steady steps only. A steady step takes up to three times the median of its kind, or recurs and makes more calls, and
+ * did not wait for a processor.
  * If the steps make the same calls, only the faster half of them counts. Times exclude the overhead of recording. If a
  * device works, the time of an event is the device time of its work and the time in which the device is idle during it.
  *

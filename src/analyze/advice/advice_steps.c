@@ -58,6 +58,36 @@ static bool median_steps(const struct advice *advice, int64_t ret_ns[OPS_ITERATI
 	return times != NULL;
 }
 
+/* A longer step belongs to the program if it makes more calls than others and such steps recur: each epoch begins with a sort of
+ * the samples, or each hundredth step writes a checkpoint. The first steps warm up. */
+#define MORE_CALLS 1.1
+#define RECUR_MIN 3
+
+static bool keep_recurring(const struct advice *advice, uint8_t *steady)
+{
+	size_t steps = advice->views->steps.count, at = 0, first = 0, recurring = 0;
+	int64_t *calls = ops_alloc_zeroed(steps + 1, sizeof(*calls)), *sorted = ops_alloc_zeroed(steps + 1, sizeof(*sorted));
+	bool done = calls && sorted;
+
+	for (uint32_t row = 0; done && row < advice->events->count; row++) {
+		at = advice_next_step(advice, at, advice->events->start_ns[row]);
+		calls[at]++;
+	}
+	if (done) {
+		memcpy(sorted, calls, steps * sizeof(*sorted));
+		qsort(sorted, steps, sizeof(*sorted), ops_compare_int64);
+	}
+	while (done && first < steps && !steady[first])
+		first++;
+	for (size_t i = first; done && i < steps; i++)
+		recurring += !steady[i] && (double)calls[i] > MORE_CALLS * (double)sorted[steps / 2];
+	for (size_t i = first; done && i < steps && recurring >= RECUR_MIN; i++)
+		steady[i] |= (double)calls[i] > MORE_CALLS * (double)sorted[steps / 2];
+	ops_free(calls);
+	ops_free(sorted);
+	return done;
+}
+
 /* A step that waited for a processor for more than a tenth of its time is not steady: the place of the wait is an estimate
  * (advice_waits.c), and caches are cold afterwards. If nearly all steps waited, all count. */
 #define WAITED_MAX 0.1
@@ -170,6 +200,10 @@ static uint8_t *find_steady(const struct advice *advice)
 	}
 	for (size_t i = 0; i < steps; i++)
 		steady[i] = advice_steps_length(advice, i) / UNSTEADY <= median_ns[advice->views->steps.items[i].kind];
+	if (!keep_recurring(advice, steady)) {
+		ops_free(steady);
+		return NULL;
+	}
 	leave_out_capturing(advice, steady);
 	if (advice->machine.has_waits && !advice_is_oversubscribed(advice))
 		leave_out_waiting(advice, steady);

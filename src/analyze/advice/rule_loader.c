@@ -92,6 +92,10 @@ static void rule_loader_find_kind(struct loading *loading, const struct advice *
  * nothing. */
 #define HANDOVER_MS 2.0
 
+/* Minimum part of the waits that lines of the program explain, if they are to be named. On a busy machine most of a wait may be one for
+ * a processor, which is subtracted from the lines. */
+#define LINES_PART 8
+
 /* On a device the wait costs the idle time that it causes. The device computes as long as work is queued. */
 static double idle_share(const struct advice *advice, double load_ns)
 {
@@ -110,7 +114,7 @@ static bool rule_loader_report(const struct advice *advice, struct advice_result
 	double all_ns = (double)(result->tally.ns - once_ns);
 	double load_ns = all_ns < (double)advice->steps_ns ? all_ns : (double)advice->steps_ns;
 	double rest_ns = (double)advice->steps_ns - load_ns, left_ns, gain_ns;
-	const struct advice_tally *lines = loading->in_process && loading->lines.ns > result->tally.ns / 2
+	const struct advice_tally *lines = loading->in_process && loading->lines.ns > result->tally.ns / LINES_PART
 	                                           ? &loading->lines : &result->tally;
 	double workers = rest_ns > 0 ? load_ns / rest_ns : WORKERS_MAX;
 	char detail[256], less[160] = "";

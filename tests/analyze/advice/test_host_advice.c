@@ -176,6 +176,38 @@ static void finds_searches_across_memory(void **state)
 	assert_false(says_slow("aten::argmax", "512, 512", "512, 1", "1", 900, "It searches along"));
 }
 
+/* Steps of 1 ms, of which each fourth also sleeps for 8 ms; `slow` is how many of these do. */
+static double recurring_ms(int slow)
+{
+	struct device_trace trace;
+	double us = 10, ms;
+	char *json;
+
+	open_trace(&trace, "\"threads\": 1");
+	for (int step = 0; step < 16; step++) {
+		bool is_slow = step % 4 == 3 && slow-- > 0;
+
+		device_trace_step(&trace, step, us, is_slow ? 9000 : 1000);
+		for (int i = 0; i < 10; i++)
+			device_trace_add(&trace, "cpu_op", "aten::add", 1, 1, us + 5 + 98 * i, 97, "\"Input Dims\": [[9]], \"Input type\": [\"float\"]");
+		for (int i = 0; is_slow && i < 8; i++)
+			device_trace_add(&trace, "python_function", "<built-in function sleep>", 1, 1, us + 1000 + 990 * i, 980, "\"Python id\": 1");
+		us += is_slow ? 9100 : 1100;
+	}
+	json = device_trace_advise(&trace);
+	ms = finding_ms(json, "waiting-in-step");
+	ops_free(json);
+	return ms;
+}
+
+/* Long steps count if they recur and make more calls. */
+static void counts_long_steps_that_recur(void **state)
+{
+	(void)state;
+	assert_true(recurring_ms(2) < 0);
+	assert_float_equal(recurring_ms(4), 4 * 7.84 / 16, 0.05);
+}
+
 /* A function that computes for 1 ms of its 2 ms in each step, in a recording with a setting. */
 static double settings_ms(const char *setting)
 {
@@ -829,7 +861,7 @@ int main(void)
 	                                   cmocka_unit_test(does_not_take_starved_threads_for_denormals),
 	                                   cmocka_unit_test(finds_products_of_integers),
 	                                   cmocka_unit_test(finds_operators_that_are_slow), cmocka_unit_test(finds_searches_across_memory),
-	                                   cmocka_unit_test(finds_slow_settings),
+	                                   cmocka_unit_test(finds_slow_settings), cmocka_unit_test(counts_long_steps_that_recur),
 	                                   cmocka_unit_test(knows_what_is_slow_without_denormals),
 	                                   cmocka_unit_test(finds_tokens_computed_again),
 	                                   cmocka_unit_test(finds_memory_near_its_limit),

@@ -188,7 +188,7 @@ static void names_waits_for_the_interpreter(void **state)
 	char *text = advise_interpreter("log.py(5): write_all");
 
 	(void)state;
-	assert_non_null(strstr(text, "For about 0.450 ms of that the thread waits for the global interpreter lock"));
+	assert_non_null(strstr(text, "For about 450.000 µs of that the thread waits for the global interpreter lock"));
 	ops_free(text);
 	text = advise_interpreter("threading.py(355): wait");
 	assert_true(finding_ms(text, "python-in-step") > 0.8);
