@@ -9,7 +9,9 @@ changes them. Entries with `clock = "wall"` are measured by wall-clock time, on 
 from __future__ import annotations
 
 import ast
+import contextlib
 import os
+import signal
 import subprocess
 import sys
 from typing import Any
@@ -55,10 +57,16 @@ def with_marks(text: str, entry: dict[str, Any]) -> str:
 
 def step_time(text: str, entry: dict[str, Any]) -> float:
     command = [sys.executable, "-c", with_marks(text, entry)]
-    ran = subprocess.run(
-        command, env={**os.environ, "OMP_NUM_THREADS": "1"}, check=True, stdout=subprocess.PIPE, text=True
-    )
-    return float(ran.stdout.rsplit("median", 1)[1])
+    with subprocess.Popen(
+        command, env={**os.environ, "OMP_NUM_THREADS": "1"}, stdout=subprocess.PIPE, text=True, start_new_session=True
+    ) as ran:
+        assert ran.stdout
+        median = next((line for line in ran.stdout if line.startswith("median")), None)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(ran.pid, signal.SIGKILL)  # also processes that the program started, which hold its output open
+    if median is None:
+        raise RuntimeError(f"the program ended with status {ran.returncode} after fewer than {STEPS} steps")
+    return float(median.split()[1])
 
 
 def fixed(text: str, replacements: list[list[str]]) -> str:
