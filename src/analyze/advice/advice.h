@@ -469,6 +469,8 @@ int64_t advice_elements(const struct advice *advice, uint32_t row, uint8_t *ret_
 /* Gets input `i`. Returns false if it does not exist. */
 bool advice_input(const struct advice *advice, uint32_t row, size_t i, struct ops_input *ret_input);
 int64_t advice_input_elements(const struct ops_input *input);
+/* Returns the largest tensor among the inputs of a row; without a tag if there is none. */
+struct ops_input advice_largest_input(const struct advice *advice, uint32_t row);
 size_t advice_dtype_bytes(uint8_t dtype);
 /* Returns true for a tensor with strides whose elements are in order and without gaps. */
 bool advice_is_contiguous(const struct ops_input *tensor);

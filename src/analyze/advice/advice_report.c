@@ -117,6 +117,16 @@ int64_t advice_input_elements(const struct ops_input *input)
 	return elements;
 }
 
+struct ops_input advice_largest_input(const struct advice *advice, uint32_t row)
+{
+	struct ops_input input, largest = {0};
+
+	for (size_t i = 0; advice_input(advice, row, i, &input); i++)
+		if (advice_input_elements(&input) > (largest.tag ? advice_input_elements(&largest) : -1))
+			largest = input;
+	return largest;
+}
+
 struct advice_tensor advice_describe_tensor(const struct ops_input *tensor)
 {
 	struct advice_tensor described;

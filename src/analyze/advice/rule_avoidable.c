@@ -440,17 +440,6 @@ static void sum_call(struct avoidable *all, const struct advice *advice, const s
 	}
 }
 
-/* Returns the largest tensor among the inputs of a row; without a tag if there is none. */
-static struct ops_input largest_tensor(const struct advice *advice, uint32_t row)
-{
-	struct ops_input input, largest = {0};
-
-	for (size_t i = 0; advice_input(advice, row, i, &input); i++)
-		if (advice_input_elements(&input) > (largest.tag ? advice_input_elements(&largest) : -1))
-			largest = input;
-	return largest;
-}
-
 /* Formats the line of a node with what happens there: ", made at forward (train.py:45),"; "" if it is unknown. */
 static void avoidable_place(const struct advice *advice, uint32_t node, const char *verb, char *text, size_t size)
 {
@@ -527,7 +516,7 @@ static bool report_lines(struct avoidable *all, struct advice_result *result)
 	}
 	if (!most)
 		return true;
-	tensor = largest_tensor(advice, most->longest);
+	tensor = advice_largest_input(advice, most->longest);
 	describe_unusual(advice, &most->unusual, most->longest, text, sizeof(text));
 	result->detail = unusual_fixes[most->unusual.kind];
 	return advice_report_costs(result, "Each step takes %s above the lower bound of the FLOPs and bytes of operators at these lines. Most of it takes %s%s%s. %s",

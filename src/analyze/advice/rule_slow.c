@@ -324,12 +324,9 @@ static bool report_slow(const struct slow *all, struct advice_result *result, co
 {
 	const struct advice *advice = result->advice;
 	enum slowness kind = (enum slowness)all->kind[most->name];
-	struct ops_input tensor = {0}, input;
+	struct ops_input tensor = advice_largest_input(advice, most->longest);
 	char why[160];
 
-	for (size_t i = 0; advice_input(advice, most->longest, i, &input); i++)
-		if (advice_input_elements(&input) > (tensor.tag ? advice_input_elements(&tensor) : -1))
-			tensor = input;
 	explain_call(advice, kind, most->longest, why, sizeof(why));
 	result->detail = slow_fixes[most->why ? most->why : kind == SLOW_VALUES ? kind : 0];
 	result->confidence = most->why ? ADVICE_LIKELY : ADVICE_UNSURE;
