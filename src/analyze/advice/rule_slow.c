@@ -7,12 +7,12 @@
  */
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "analyze/advice/advice.h"
 #include "analyze/roofline/roofline.h"
 #include "base/alloc.h"
+#include "base/order.h"
 #include "base/text.h"
 
 #define CALLS_PER_CALL 4     /* what calling an operator that allocates costs, in multiples of the shortest call */
@@ -130,13 +130,6 @@ static bool slow_add_call(struct slow *all, const struct advice *advice, const s
 
 /* --- comparison ----------------------------------------------------------------------------------------------------- */
 
-static int compare_ratios(const void *left, const void *right)
-{
-	double a = *(const double *)left, b = *(const double *)right;
-
-	return (a > b) - (a < b);
-}
-
 /* Finds what is usual for elementwise operators in this trace: the median, over the names that take some time, of their times in
  * multiples of the lower bound. Returns false if out of memory. */
 static bool slow_find_usual(struct slow *all, const struct advice *advice)
@@ -155,9 +148,8 @@ static bool slow_find_usual(struct slow *all, const struct advice *advice)
 	for (size_t name = 0; name < names; name++)
 		if (sums[2 * name] >= NAME_SHARE_MIN * (double)advice->steps_ns && isfinite(slow_operators[all->kind[name]].usual))
 			sums[count++] = sums[2 * name] / sums[2 * name + 1] / fmax(slow_operators[all->kind[name]].usual, 1);
-	qsort(sums, count, sizeof(*sums), compare_ratios);
 	/* The slow operator itself is among them. */
-	all->usual = count > NAMES_MIN ? fmax(sums[count / 2], USUAL_LEAST) : USUAL_WITHOUT;
+	all->usual = count > NAMES_MIN ? fmax(ops_median(sums, count), USUAL_LEAST) : USUAL_WITHOUT;
 	ops_free(sums);
 	return true;
 }
