@@ -34,7 +34,7 @@ meson_build() {
 }
 # Builds what the tests require, unless --no-rebuild is among the options.
 meson_test() {
-	meson test -C "$1" --print-errorlogs --timeout-multiplier 10 --num-processes "$JOBS" "${@:2}"
+	meson test -C "$1" --print-errorlogs --timeout-multiplier 4 --num-processes "$JOBS" "${@:2}"
 }
 
 # clang's warnings, and its sanitizers, which find more than those of gcc: an addition to NULL, for example. clang links sanitizers
@@ -58,7 +58,7 @@ c_gcc_release() {
 	meson_test build/gcc --no-rebuild
 }
 # Runs complete files in parallel, because the shared fixtures of a file's tests are created once.
-side_by_side() { python -m pytest -q -ra --numprocesses "$JOBS" --dist loadfile "$@"; }
+side_by_side() { python -m pytest -q -ra --durations 25 --numprocesses "$JOBS" --dist loadfile "$@"; }
 python_tests() { side_by_side tests/python --ignore=tests/python/integration; }
 programs() { python -m pytest -q -ra tests/python/integration; }
 command_tests() { side_by_side tests/cli; }
