@@ -26,6 +26,7 @@
 #define USUAL_LEAST 2.0      /* operators that do better are no measure for others */
 #define WINDOW_MIN 64        /* minimum number of elements in a window of a pooling that explains its time */
 #define CHANNELS_MIN 8       /* minimum number of channels that a vector register holds */
+#define LENGTH_MAX (1 << 30) /* maximum length that is factored; a file may state any */
 #define FACTOR_MIN 100       /* minimum prime factor of a length that explains the time of a Fourier transform */
 
 /* Why an operator is slow. */
@@ -192,7 +193,8 @@ static int64_t awkward_length(const struct advice *advice, uint32_t row)
 		int64_t at = ops_input_int(&dimensions, i);
 
 		at = at < 0 ? at + tensor.n : at;
-		if (at >= 0 && at < tensor.n && (!length || largest_factor(ops_input_int(&tensor, (size_t)at)) > largest_factor(length)))
+		if (at >= 0 && at < tensor.n && ops_input_int(&tensor, (size_t)at) <= LENGTH_MAX &&
+		    (!length || largest_factor(ops_input_int(&tensor, (size_t)at)) > largest_factor(length)))
 			length = ops_input_int(&tensor, (size_t)at);
 	}
 	return length;

@@ -166,6 +166,8 @@ static void finds_operators_that_are_slow(void **state)
 	assert_false(says_slow("aten::avg_pool2d", "4, 64, 32, 32", "65536, 1, 2048, 64", "[2, 2]", 900, "Its input has the channels first."));
 	assert_true(says_slow("aten::_fft_r2c", "26, 10007", "10007, 1", "[1]", 1900, "The length of its signals, 10007, has the prime factor 10007"));
 	assert_false(says_slow("aten::_fft_r2c", "26, 10000", "10000, 1", "[1]", 1900, "prime factor"));
+	/* A prime that would take minutes to factor. */
+	assert_false(says_slow("aten::_fft_r2c", "1, 9223372036854775783", "1, 1", "[1]", 1900, "prime factor"));
 }
 
 /* The position of a maximum is slow only across memory. */
