@@ -11,6 +11,7 @@
 
 /* Up to this many rows are sorted by insertion. */
 #define FEW_ROWS 16
+#define SHORT_RUN 8u /* likewise, of numbers */
 
 static void insertion_sort(uint32_t *rows, size_t count, ops_before *before, const void *context)
 {
@@ -190,6 +191,55 @@ double ops_quantile(const double *sorted, size_t count, double share)
 	size_t low = (size_t)at, high = low + 1 < count ? low + 1 : low;
 
 	return sorted[low] + (at - (double)low) * (sorted[high] - sorted[low]);
+}
+
+/* Merges two sorted runs, without branches that depend on the numbers. */
+static void order_merge_doubles(const double *left, const double *middle, const double *end, double *to)
+{
+	const double *right = middle;
+
+	while (left < middle && right < end) {
+		bool is_right = *right < *left;
+
+		*to++ = is_right ? *right : *left;
+		right += is_right;
+		left += !is_right;
+	}
+	memcpy(to, left, (size_t)(middle - left) * sizeof(*to));
+	memcpy(to + (middle - left), right, (size_t)(end - right) * sizeof(*to));
+}
+
+static void order_insert_doubles(double *numbers, size_t count)
+{
+	for (size_t i = 1; i < count; i++) {
+		double number = numbers[i];
+		size_t at = i;
+
+		for (; at > 0 && numbers[at - 1] > number; at--)
+			numbers[at] = numbers[at - 1];
+		numbers[at] = number;
+	}
+}
+
+void ops_sort_doubles(double *numbers, double *spare, size_t count)
+{
+	double *from = numbers, *to = spare;
+
+	for (size_t i = 0; i < count; i += SHORT_RUN)
+		order_insert_doubles(numbers + i, count - i < SHORT_RUN ? count - i : SHORT_RUN);
+	for (size_t run = SHORT_RUN; run < count; run *= 2) {
+		double *sorted = to;
+
+		for (size_t i = 0; i < count; i += 2 * run) {
+			size_t middle = i + run < count ? i + run : count, end = i + 2 * run < count ? i + 2 * run : count;
+
+			order_merge_doubles(from + i, from + middle, from + end, to + i);
+		}
+		to = from;
+		from = sorted;
+	}
+	if (from != numbers)
+		memcpy(numbers, from, count * sizeof(*numbers));
 }
 
 double ops_median(double *numbers, size_t count)

@@ -68,6 +68,8 @@ int ops_compare_double(const void *a, const void *b);
 
 /* Returns a quantile of one or more sorted numbers, interpolated linearly between the neighbours of `share` (0 … 1). */
 double ops_quantile(const double *sorted, size_t count, double share);
+/* Sorts numbers, in a third of the time of qsort for some hundred. `spare` has space for as many. */
+void ops_sort_doubles(double *numbers, double *spare, size_t count);
 /* Returns the median; 0 if there are no numbers. Sorts the numbers. */
 double ops_median(double *numbers, size_t count);
 /* The standard deviation of a normal distribution whose median absolute deviation is 1. */

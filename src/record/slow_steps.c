@@ -40,9 +40,27 @@ static double slow_steps_tail_ns(const double *sorted, uint32_t count, uint32_t 
 	return from_ns * pow((double)tail / count / TAIL_CHANCE, slope);
 }
 
+/* Returns the median of the distances from the median of sorted lengths. `spare` has space for as many. */
+static double slow_steps_deviation(const double *sorted, uint32_t count, double median_ns, double *spare)
+{
+	uint32_t above = 0, below;
+
+	while (above < count && sorted[above] < median_ns)
+		above++;
+	below = above;
+	for (uint32_t i = 0; i <= count / 2 + 1 && i < count; i++) { /* the smaller half, in order */
+		bool is_above = !below || (above < count && sorted[above] - median_ns < median_ns - sorted[below - 1]);
+
+		spare[i] = is_above ? sorted[above] - median_ns : median_ns - sorted[below - 1];
+		above += is_above;
+		below -= !is_above;
+	}
+	return ops_quantile(spare, count, 0.5);
+}
+
 static void slow_steps_update(struct ops_slow_steps *steps)
 {
-	double sorted[OPS_SLOW_STEPS_WINDOW], away[OPS_SLOW_STEPS_WINDOW], deviation_ns, tail_ns;
+	double sorted[OPS_SLOW_STEPS_WINDOW], spare[OPS_SLOW_STEPS_WINDOW], deviation_ns, tail_ns;
 	uint64_t excess_ns = steps->min_excess_ns ? steps->min_excess_ns : OPS_SLOW_STEPS_MIN_EXCESS_NS;
 
 	steps->stale = 0;
@@ -51,12 +69,11 @@ static void slow_steps_update(struct ops_slow_steps *steps)
 	if (!steps->used)
 		return;
 	memcpy(sorted, steps->window, steps->used * sizeof(*sorted));
-	steps->median_ns = ops_median(sorted, steps->used);
+	ops_sort_doubles(sorted, spare, steps->used);
+	steps->median_ns = ops_quantile(sorted, steps->used, 0.5);
 	if (steps->used < OPS_SLOW_STEPS_MIN)
 		return;
-	for (uint32_t i = 0; i < steps->used; i++)
-		away[i] = fabs(sorted[i] - steps->median_ns);
-	deviation_ns = OPS_DEVIATION_OF_MAD * ops_median(away, steps->used);
+	deviation_ns = OPS_DEVIATION_OF_MAD * slow_steps_deviation(sorted, steps->used, steps->median_ns, spare);
 	steps->limit_ns = fmax(steps->median_ns * (steps->used < EARLY ? MEDIAN_RATIO_EARLY : MEDIAN_RATIO),
 	                       fmax(steps->median_ns + DEVIATIONS * deviation_ns, steps->median_ns + (double)excess_ns));
 	tail_ns = slow_steps_tail_ns(sorted, steps->used, steps->used / TAIL_SHARE > TAIL_MIN ? steps->used / TAIL_SHARE : TAIL_MIN, 1);

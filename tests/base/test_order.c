@@ -150,6 +150,26 @@ static void test_out_of_memory(void **state)
 	ops_alloc_fail_at(0, false);
 }
 
+static void test_sorts_doubles_like_qsort(void **state)
+{
+	double numbers[600], spare[600], expected[600];
+	uint64_t random = 88172645463325252u;
+
+	(void)state;
+	for (size_t count = 0; count <= 600; count += count < 70 ? 1 : 53) {
+		for (size_t i = 0; i < count; i++) {
+			random ^= random << 13;
+			random ^= random >> 7;
+			random ^= random << 17;
+			numbers[i] = expected[i] = (double)(random % (count / 2 + 1)) - 5; /* some are equal */
+		}
+		ops_sort_doubles(numbers, spare, count);
+		qsort(expected, count, sizeof(*expected), ops_compare_double);
+		for (size_t i = 0; i < count; i++)
+			assert_true(numbers[i] == expected[i]);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -157,6 +177,7 @@ int main(void)
 		cmocka_unit_test(test_find_order),
 		cmocka_unit_test(test_reorder_of_any_size),
 		cmocka_unit_test(test_sort_stable),
+		cmocka_unit_test(test_sorts_doubles_like_qsort),
 		cmocka_unit_test(test_out_of_memory),
 	};
 
