@@ -21,7 +21,7 @@ from hot_path import LOOPS, operator_costs, range_costs  # noqa: E402
 from module_calls import module_costs  # noqa: E402
 from python_calls import after_calls, python_costs  # noqa: E402
 
-SETTLE_SECONDS = 40  # the budget decides after 16 shadow steps, one in 24 steps
+SETTLE_SECONDS = 40  # the budget needs 8 shadow steps or more for each detail
 BUDGET_EVENTS = 851_040
 EXPORT_EVENTS = 100_000
 STACK_EVENTS = 250_000

@@ -3,7 +3,8 @@
 
 Blocks of steps with and without it alternate within one process, so that what else the machine does falls on both. The figures are
 CPU time of the process, the recorder's threads included, as a share of a step without the black box (for programs that wait: of its
-wall-clock time).
+wall-clock time). A block is measured for BLOCK_SECONDS at least, because the threads work once a second, and after WARM_UP_SECONDS,
+because a black box that starts looks up the names of everything.
 
     bench/black_box.py ROUNDS [--settled SECONDS] [PROGRAM…]
 
@@ -26,7 +27,9 @@ from torch import nn
 import opstrobe
 from opstrobe import _core
 
-WARM_UP = 3  # steps of a block that do not count: the first operators of a recording
+WARM_UP = 3  # steps of a block that do not count, at least
+WARM_UP_SECONDS = 0.5
+BLOCK_SECONDS = 1.5
 
 
 def resnet18() -> Callable[[], Any]:
@@ -134,16 +137,24 @@ PROGRAMS: dict[str, tuple[Callable[[], Callable[[], Any]], int]] = {  # and step
 
 def _block(step: Callable[[], Any], steps: int) -> tuple[float, float]:
     """The CPU time and the wall-clock time of a step, in ns."""
-    for _ in range(WARM_UP):
-        step()
+    _steps_of(step, WARM_UP, WARM_UP_SECONDS)
     cpu, wall = time.process_time_ns(), time.perf_counter_ns()
-    for _ in range(steps):
-        step()
-    return (time.process_time_ns() - cpu) / steps, (time.perf_counter_ns() - wall) / steps
+    done = _steps_of(step, steps, BLOCK_SECONDS)
+    return (time.process_time_ns() - cpu) / done, (time.perf_counter_ns() - wall) / done
+
+
+def _steps_of(step: Callable[[], Any], steps: int, seconds: float) -> int:
+    """Runs multiples of `steps` until `seconds` have passed. Returns the number of steps."""
+    done, end = 0, time.perf_counter() + seconds
+    while not done or time.perf_counter() < end:
+        for _ in range(steps):
+            step()
+        done += steps
+    return done
 
 
 def settled_detail(name: str, seconds: float) -> str:
-    """The detail at which the default budget arrives."""
+    """The detail at which the default budget arrives; "steps:8" if eight steps are recorded as one."""
     torch.set_num_threads(1)
     step = PROGRAMS[name][0]()
     with (
@@ -156,7 +167,7 @@ def settled_detail(name: str, seconds: float) -> str:
         # A program without steps has no figures.
         measured = json.loads(box.snapshot(seconds=0.1).metadata.get("black_box", "{}"))
         detail: str = measured.get("detail", "operators")
-        return detail
+        return detail if _core.watch_group() == 1 else f"{detail}:{_core.watch_group()}"
 
 
 def black_box_cost(name: str, rounds: int, detail: str | None = None, **options: Any) -> dict[str, float]:
@@ -177,7 +188,8 @@ def black_box_cost(name: str, rounds: int, detail: str | None = None, **options:
                 if recorded:
                     with box:
                         if detail is not None:
-                            _core.watch_set_detail(detail)
+                            level, _, group = detail.partition(":")
+                            _core.watch_set_detail(level, int(group or 1))
                         figures[recorded] = _block(step, steps)
                 else:
                     figures[recorded] = _block(step, steps)

@@ -32,6 +32,7 @@ struct ops_ext_state {
 	PyTypeObject *memory_timeline;    /* memory_view.c */
 	PyTypeObject *record_function;    /* record_function.c */
 	PyTypeObject *tensor_watch;       /* tensor_watch.c */
+	PyTypeObject *step_marks;         /* step_marks.c */
 	PyTypeObject *raw_fields;         /* raw_fields.c */
 	PyTypeObject *kineto_event;       /* kineto_event.c */
 	PyTypeObject *event_tree;         /* event_tree.c */
@@ -60,6 +61,7 @@ int ops_ext_add_live(PyObject *module);
 int ops_ext_add_module_summary(PyObject *module);
 int ops_ext_add_session(PyObject *module);
 int ops_ext_add_stack_sampler(PyObject *module);
+int ops_ext_add_step_marks(PyObject *module);
 /* Returns the CPU time that sampling of stacks has taken in this process. Any thread. */
 int64_t ops_ext_stack_sampler_spent_ns(void);
 int ops_ext_add_bridge(PyObject *module);

@@ -77,7 +77,7 @@ static int module_module_exec(PyObject *module)
 		ops_ext_add_finding,         ops_ext_add_tensor_watch,    ops_ext_add_memory_view,     ops_ext_add_watch,
 		ops_ext_add_execution_trace, ops_ext_add_fast_range,      ops_ext_add_module_summary,
 		ops_ext_add_devices,         ops_ext_add_figures,         ops_ext_add_live,            ops_ext_add_raw_fields,
-		ops_ext_add_fatal_signals,   ops_ext_add_thread_states,   ops_ext_add_stack_sampler,
+		ops_ext_add_fatal_signals,   ops_ext_add_thread_states,   ops_ext_add_stack_sampler,   ops_ext_add_step_marks,
 		ops_ext_add_kineto_event,    ops_ext_add_event_tree,      ops_ext_add_profiler_event,
 	};
 
@@ -103,6 +103,7 @@ static int module_traverse(PyObject *module, visitproc visit, void *arg)
 	Py_VISIT(state->memory_timeline);
 	Py_VISIT(state->record_function);
 	Py_VISIT(state->tensor_watch);
+	Py_VISIT(state->step_marks);
 	Py_VISIT(state->raw_fields);
 	Py_VISIT(state->kineto_event);
 	Py_VISIT(state->event_tree);
@@ -127,6 +128,7 @@ static int module_clear(PyObject *module)
 	Py_CLEAR(state->memory_timeline);
 	Py_CLEAR(state->record_function);
 	Py_CLEAR(state->tensor_watch);
+	Py_CLEAR(state->step_marks);
 	Py_CLEAR(state->raw_fields);
 	Py_CLEAR(state->kineto_event);
 	Py_CLEAR(state->event_tree);

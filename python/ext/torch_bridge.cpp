@@ -87,7 +87,6 @@ struct alignas(64) attachment {
 	bool own_memory; /* the allocator of torch_allocator.hpp reports, and torch's CPU allocator does not */
 	bool records_memory; /* allocations are recorded now; relaxed */
 	int64_t cpu_bytes;     /* of the living allocations that `own_memory` has reported; relaxed */
-	uint64_t memory_ticks; /* taken by these reports, see note_memory; relaxed */
 	ops_torch_options options;
 	uint64_t op_handle;    /* of the callbacks of that session; 0: none */
 	uint64_t range_handle;
@@ -110,7 +109,6 @@ struct recorder {
 	uint64_t epoch; /* session of the ids in `names` */
 	name_table names;
 	uint16_t lists[size_t{1} << list_bits];
-	uint32_t reports; /* of the allocator */
 };
 
 /* In the thread's static block, so that access takes one load. A pointer fits into the space that the loader reserves for
@@ -993,9 +991,6 @@ void prepare_thread() noexcept
 
 /* --- reports of our allocator ----------------------------------------------------------------------------------------- */
 
-constexpr uint32_t measured_reports = 8;   /* one in this many is measured */
-constexpr uint64_t measured_most = 100000; /* ticks; in a longer one the thread was preempted */
-
 /* Returns the recorder if reports of the allocator are recorded now. */
 OPS_INLINE recorder *memory_recorder(uint64_t *ret_epoch) noexcept
 {
@@ -1005,19 +1000,14 @@ OPS_INLINE recorder *memory_recorder(uint64_t *ret_epoch) noexcept
 	return *ret_epoch && *ret_epoch == attached_session() ? current_recorder() : nullptr;
 }
 
-/* Records `bytes` of CPU memory, and measures what that takes. */
-void note_memory(recorder *self, uint64_t epoch, uint8_t kind, const void *memory, int64_t bytes, uint64_t begin_ticks) noexcept
+/* Records `bytes` of CPU memory. */
+void note_memory(recorder *self, uint64_t epoch, uint8_t kind, const void *memory, int64_t bytes) noexcept
 {
 	const int64_t change = kind == OPS_SLOT_MEMORY ? bytes : 0;
 	const int64_t total = __atomic_add_fetch(&attached.cpu_bytes, change, __ATOMIC_RELAXED);
 
-	write_memory(self, epoch, {begin_ticks, reinterpret_cast<uintptr_t>(memory), bytes, static_cast<size_t>(total > 0 ? total : 0), 0,
-	                           c10::Device(c10::DeviceType::CPU), kind});
-	if (OPS_LIKELY(++self->reports % measured_reports != 0))
-		return;
-	const uint64_t ticks = ops_ticks(attached.collector->tsc) - begin_ticks;
-	if (ticks < measured_most)
-		__atomic_add_fetch(&attached.memory_ticks, ticks * measured_reports, __ATOMIC_RELAXED);
+	write_memory(self, epoch, {ops_ticks(attached.collector->tsc), reinterpret_cast<uintptr_t>(memory), bytes,
+	                           static_cast<size_t>(total > 0 ? total : 0), 0, c10::Device(c10::DeviceType::CPU), kind});
 }
 
 void note_allocated(const void *memory, size_t bytes) noexcept
@@ -1027,9 +1017,8 @@ void note_allocated(const void *memory, size_t bytes) noexcept
 
 	if (OPS_LIKELY(!self))
 		return;
-	const uint64_t begin_ticks = ops_ticks(attached.collector->tsc);
 	sizes::put(sizes::key_of(memory, c10::Device(c10::DeviceType::CPU)), bytes);
-	note_memory(self, epoch, OPS_SLOT_MEMORY, memory, static_cast<int64_t>(bytes), begin_ticks);
+	note_memory(self, epoch, OPS_SLOT_MEMORY, memory, static_cast<int64_t>(bytes));
 }
 
 void note_failed(size_t bytes) noexcept
@@ -1038,7 +1027,7 @@ void note_failed(size_t bytes) noexcept
 	recorder *const self = memory_recorder(&epoch);
 
 	if (self)
-		note_memory(self, epoch, OPS_SLOT_OOM, nullptr, static_cast<int64_t>(bytes), ops_ticks(attached.collector->tsc));
+		note_memory(self, epoch, OPS_SLOT_OOM, nullptr, static_cast<int64_t>(bytes));
 }
 
 /* Frees of memory that was allocated before are not recorded, as torch does it. */
@@ -1049,10 +1038,9 @@ void note_freed(const void *memory) noexcept
 
 	if (OPS_LIKELY(!self))
 		return;
-	const uint64_t begin_ticks = ops_ticks(attached.collector->tsc);
 	const uint64_t bytes = sizes::remove(sizes::key_of(memory, c10::Device(c10::DeviceType::CPU)));
 	if (bytes)
-		note_memory(self, epoch, OPS_SLOT_MEMORY, memory, -static_cast<int64_t>(bytes), begin_ticks);
+		note_memory(self, epoch, OPS_SLOT_MEMORY, memory, -static_cast<int64_t>(bytes));
 }
 
 /* Records all allocations as freed, because their frees will not be recorded. */
@@ -1068,11 +1056,6 @@ void forget_allocations() noexcept
 			                           -static_cast<int64_t>(bytes), 0, 0, device, OPS_SLOT_MEMORY});
 	});
 	__atomic_store_n(&attached.cpu_bytes, 0, __ATOMIC_RELAXED);
-}
-
-uint64_t memory_ticks() noexcept
-{
-	return __atomic_load_n(&attached.memory_ticks, __ATOMIC_RELAXED);
 }
 
 /* --- own ranges for observers --------------------------------------------------------------------------------------- */
@@ -1310,9 +1293,26 @@ void set_global_callback(uint64_t *handle, bool wanted, RecordFunctionCallback c
 		at::removeCallback(std::exchange(*handle, 0));
 }
 
+/* Memory of torch's own allocator is freed without a call of ours, so what is not recorded has no frees either. */
+void set_allocations(ops_allocations allocations)
+{
+	const bool was_recorded = records_memory(), is_recorded = allocations != OPS_ALLOCATIONS_NONE;
+
+	if (allocations != OPS_ALLOCATIONS_ALL)
+		allocator::remove();
+	if (was_recorded && !is_recorded)
+		__atomic_store_n(&attached.records_memory, false, __ATOMIC_RELAXED);
+	if (was_recorded != is_recorded)
+		forget_allocations();
+	if (allocations == OPS_ALLOCATIONS_ALL)
+		__atomic_store_n(&attached.records_memory, allocator::put(), __ATOMIC_RELAXED);
+	else if (is_recorded)
+		__atomic_store_n(&attached.records_memory, true, __ATOMIC_RELAXED);
+}
+
 /* Only torch can change the callbacks of a single thread, on that thread, so they stay. Torch's own reports of allocations stay, too,
  * because its table of sizes would miss frees. */
-void set_detail(bool operators, bool ranges, bool allocations) noexcept
+void set_detail(bool operators, bool ranges, ops_allocations allocations) noexcept
 {
 	try {
 		const std::lock_guard<std::mutex> held(forking::changing);
@@ -1321,15 +1321,8 @@ void set_detail(bool operators, bool ranges, bool allocations) noexcept
 		const callback_pair &pair = callbacks[detail_of(attached.options)][true];
 		set_global_callback(&attached.op_handle, operators, op_callback(pair.op));
 		set_global_callback(&attached.range_handle, ranges, range_callback(pair.range));
-		if (!attached.own_memory || records_memory() == allocations)
-			return;
-		if (!allocations) {
-			allocator::remove();
-			__atomic_store_n(&attached.records_memory, false, __ATOMIC_RELAXED);
-		}
-		forget_allocations();
-		if (allocations)
-			__atomic_store_n(&attached.records_memory, allocator::put(), __ATOMIC_RELAXED);
+		if (attached.own_memory)
+			set_allocations(allocations);
 	} catch (...) {
 	}
 }
@@ -1349,7 +1342,7 @@ bool forward_backward_enabled() noexcept
 }
 
 const ops_torch_bridge bridge = {
-	OPS_TORCH_BRIDGE_ABI, OPS_COLLECTOR_ABI, OPS_TORCH_VERSION, attach, detach, set_detail, memory_ticks,
+	OPS_TORCH_BRIDGE_ABI, OPS_COLLECTOR_ABI, OPS_TORCH_VERSION, attach, detach, set_detail,
 	observing::open, observing::begin, observing::pause, observing::close,
 	&attached.observed, own_range_begin, own_range_end,
 	tensor_storage, storage_hold, storage_look, storage_drop,

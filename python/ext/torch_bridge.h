@@ -24,11 +24,18 @@ extern "C" {
 #endif
 
 /* Increased with every change in this file. */
-#define OPS_TORCH_BRIDGE_ABI 8u
+#define OPS_TORCH_BRIDGE_ABI 9u
 #define OPS_TORCH_BRIDGE_SYMBOL "ops_torch_bridge_get"
 
 /* The devices whose events torch's profiler can record around operators: CUDA, or the backend that the process has registered. */
 enum ops_device_events { OPS_DEVICE_EVENTS_NONE, OPS_DEVICE_EVENTS_CUDA, OPS_DEVICE_EVENTS_PRIVATEUSE1 };
+
+/* What is recorded of allocations. */
+enum ops_allocations {
+	OPS_ALLOCATIONS_NONE,
+	OPS_ALLOCATIONS_FREES, /* frees of those that are known; new ones are not recorded, and neither are their frees */
+	OPS_ALLOCATIONS_ALL,
+};
 
 /* What a session records. */
 struct ops_torch_options {
@@ -83,13 +90,11 @@ struct ops_torch_bridge {
 	 * next operator. */
 	void (*detach)(void);
 
-	/* Sets whether operators, torch's ranges and allocations are recorded from now on; any thread. A session begins with all of
+	/* Sets what is recorded from now on: operators, torch's ranges and allocations; any thread. A session begins with all of
 	 * them. Unlike during a pause of the session, torch does not call the bridge for what is not recorded. When allocations are
 	 * switched off, those that live are recorded as freed, because their frees would be missing. Without `own_memory` they are
 	 * always recorded. */
-	void (*set_detail)(bool operators, bool ranges, bool allocations);
-	/* Returns the ticks that recording of allocations has taken in all threads so far; 0 without `own_memory`. */
-	uint64_t (*memory_ticks)(void);
+	void (*set_detail)(bool operators, bool ranges, enum ops_allocations allocations);
 
 	/* While they run, observers create a node for every operator on every thread, with or without a profile. Several may run
 	 * at once. One thread at a time may call these four functions. */

@@ -50,12 +50,14 @@ static uint64_t nanoseconds(double seconds)
 }
 
 /* Sets how much the session records, from the next operator and call on. */
-static void watch_set_detail(enum ops_detail detail, bool allocations)
+static void watch_set_detail(enum ops_detail detail, bool frees)
 {
 	const struct ops_torch_bridge *bridge = ops_ext_bridge();
+	bool allocations = detail >= OPS_DETAIL_ALLOCATIONS;
 
 	if (bridge)
-		bridge->set_detail(detail >= OPS_DETAIL_ALL, detail >= OPS_DETAIL_RANGES, allocations);
+		bridge->set_detail(detail >= OPS_DETAIL_ALL, detail >= OPS_DETAIL_RANGES,
+		                   allocations ? OPS_ALLOCATIONS_ALL : frees ? OPS_ALLOCATIONS_FREES : OPS_ALLOCATIONS_NONE);
 	ops_ext_modules_pause(detail < OPS_DETAIL_MODULES);
 	ops_ext_tensor_watch_pause(!allocations);
 }
@@ -64,34 +66,18 @@ static void watch_set_detail(enum ops_detail detail, bool allocations)
 static PyObject *watch_force_detail(PyObject *module, PyObject *args)
 {
 	const char *name;
+	unsigned group = 1;
 
 	(void)module;
-	if (!PyArg_ParseTuple(args, "s:watch_set_detail", &name))
+	if (!PyArg_ParseTuple(args, "s|I:watch_set_detail", &name, &group))
 		return NULL;
+	ops_watch_set_group(group ? group : 1);
 	for (int i = 0; i < OPS_DETAIL_COUNT; i++)
 		if (strcmp(ops_detail_name((enum ops_detail)i), name) == 0) {
 			watch_set_detail((enum ops_detail)i, i >= OPS_DETAIL_ALLOCATIONS);
 			Py_RETURN_NONE;
 		}
 	return PyErr_Format(PyExc_ValueError, "unknown detail '%s'", name);
-}
-
-/* Called by the watching thread. Ticks are converted with the rate of the time since the first call. */
-static int64_t watch_memory_ns(void)
-{
-	static uint64_t first_ticks;
-	static int64_t first_ns;
-	const struct ops_torch_bridge *bridge = ops_ext_bridge();
-	uint64_t ticks = ops_ticks(ops_collector_get()->tsc);
-	int64_t now_ns = ops_clock_read_ns(CLOCK_MONOTONIC);
-
-	if (!first_ticks) {
-		first_ticks = ticks;
-		first_ns = now_ns;
-	}
-	if (!bridge || ticks == first_ticks)
-		return 0;
-	return (int64_t)((double)bridge->memory_ticks() * (double)(now_ns - first_ns) / (double)(ticks - first_ticks));
 }
 
 static PyObject *watch_start(PyObject *module, PyObject *args, PyObject *kwargs)
@@ -117,7 +103,6 @@ static PyObject *watch_start(PyObject *module, PyObject *args, PyObject *kwargs)
 	options.max_bytes = max_bytes;
 	if (budget >= 0) {
 		options.set_detail = watch_set_detail;
-		options.read_memory_ns = watch_memory_ns;
 		options.read_threads_ns = ops_ext_stack_sampler_spent_ns;
 		options.budget_ppm = (uint32_t)(budget * 1e6);
 	}
@@ -145,23 +130,11 @@ static PyObject *watch_is_on(PyObject *module, PyObject *unused)
 	return PyBool_FromLong(ops_watch_is_on());
 }
 
-static bool to_ticks(PyObject *number, uint64_t *ret_ticks)
+static PyObject *watch_get_group(PyObject *module, PyObject *unused)
 {
-	*ret_ticks = PyLong_AsUnsignedLongLong(number);
-	return !PyErr_Occurred();
-}
-
-/* (begin, end): one call for each step, so without keywords and tuples. */
-static PyObject *watch_step(PyObject *module, PyObject *const *args, Py_ssize_t count)
-{
-	uint64_t begin_ticks, end_ticks;
-
 	(void)module;
-	if (count != 2)
-		return PyErr_Format(PyExc_TypeError, "watch_step takes 2 arguments");
-	if (!to_ticks(args[0], &begin_ticks) || !to_ticks(args[1], &end_ticks))
-		return NULL;
-	return PyBool_FromLong(ops_watch_mark_step(begin_ticks, end_ticks));
+	(void)unused;
+	return PyLong_FromUnsignedLong(ops_watch_group());
 }
 
 static PyObject *watch_limit(PyObject *module, PyObject *unused)
@@ -278,12 +251,10 @@ static PyMethodDef watch_methods[] = {
 	 "share of a step, what recording costs is measured by shadow steps, and detail is left out beyond it (0: never)."},
 	{"watch_stop", watch_stop, METH_NOARGS, "watch_stop()\n--\n\nEnds that."},
 	{"watch_is_on", watch_is_on, METH_NOARGS, "watch_is_on()\n--\n\nWhether this process is watched."},
-	{"watch_step", (PyCFunction)(void (*)(void))watch_step, METH_FASTCALL,
-	 "watch_step(begin_ticks, end_ticks, /)\n--\n\nRecords that the calling thread has ended the next step. True about once a second, "
-	 "when what is not to be done in each step is due."},
+	{"watch_group", watch_get_group, METH_NOARGS, "watch_group()\n--\n\nThe number of steps that are recorded as one at present."},
 	{"watch_set_detail", watch_force_detail, METH_VARARGS,
-	 "watch_set_detail(name, /)\n--\n\nRecords this detail until the next change: steps, ranges, modules, allocations, operators. For tests "
-	 "and benchmarks."},
+	 "watch_set_detail(name, group=1, /)\n--\n\nRecords this detail until the next change: steps, ranges, modules, allocations, operators; "
+	 "and `group` steps as one. For tests and benchmarks."},
 	{"watch_limit", watch_limit, METH_NOARGS, "watch_limit()\n--\n\nThe seconds beyond which a step is slow at present; inf: unknown."},
 	{"watch_step_break", watch_step_break, METH_NOARGS, "watch_step_break()\n--\n\nWhat follows belongs to no step."},
 	{"watch_collection", (PyCFunction)(void (*)(void))watch_collection, METH_FASTCALL,

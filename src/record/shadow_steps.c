@@ -9,11 +9,11 @@
 
 #define PPM 1e6
 #define DEVIATIONS_95 1.96
+#define DEVIATIONS_DECIDE 2.8 /* for decisions, which are made again and again with growing numbers of comparisons */
 #define USUAL_QUARTILES 4 /* in distances between the quartiles, about five standard deviations */
-#define DECIDE_PAIRS 16u /* number of comparisons required to reduce the detail */
 #define KNOWN_SHARE 4    /* the overhead is known well when half of its interval is this many times smaller than the budget */
 #define KNOWN_PPM 2500   /* or, without a budget, than this */
-#define RESTORE_PAIRS 128u
+#define RESTORE_PAIRS 256u
 #define LONGER 2.0       /* steps are longer than at the last reduction if they take this many times as long */
 #define USUAL_WEIGHT 16  /* of the moving average of shadow steps */
 #define RESTORE_DOUBLINGS 9u
@@ -50,11 +50,12 @@ static void shadow_add_length(struct ops_shadow_steps *steps, double ns)
 static void shadow_add(struct ops_shadow_steps *steps, uint64_t after_ns)
 {
 	double recorded_ns = ((double)steps->before_ns + (double)after_ns) / 2;
+	bool differs = steps->detail > OPS_DETAIL_STEPS; /* if not, a comparison would show nothing but noise */
 
 	if (!steps->shadow_ns)
 		return;
 	shadow_add_length(steps, (double)steps->shadow_ns);
-	steps->ratios[steps->next] = (float)(recorded_ns / (double)steps->shadow_ns - 1);
+	steps->ratios[steps->next] = differs ? (float)(recorded_ns / (double)steps->shadow_ns - 1) : 0;
 	steps->next = (steps->next + 1) % OPS_SHADOW_PAIRS;
 	if (steps->used < OPS_SHADOW_PAIRS)
 		steps->used++;
@@ -102,6 +103,11 @@ static int32_t shadow_ppm(double share)
 	return (int32_t)lround(fmax(-PPM, fmin(1000 * PPM, share * PPM)));
 }
 
+bool ops_shadow_steps_is_due(const struct ops_shadow_steps *steps)
+{
+	return steps->pairs_since == OPS_SHADOW_PAIRS_MIN || steps->pairs_since == OPS_SHADOW_PAIRS_DECIDE;
+}
+
 /* Leaves out comparisons with a step of another kind, such as an evaluation. More such steps are next to a shadow step than are
  * shadow steps themselves, so they would move the median. The ratios are sorted. */
 static float *shadow_keep_usual(float *ratios, uint32_t *count)
@@ -117,11 +123,18 @@ static float *shadow_keep_usual(float *ratios, uint32_t *count)
 	return ratios + first;
 }
 
+/* Returns the index of the lower end of the median's interval among sorted comparisons. */
+static uint32_t shadow_low(uint32_t count, double deviations)
+{
+	double away = deviations * sqrt(count) / 2;
+
+	return count / 2 > away ? (uint32_t)(count / 2 - away) : 0;
+}
+
 void ops_shadow_steps_measure(struct ops_shadow_steps *copy, double unseen, struct ops_overhead *ret_overhead)
 {
 	uint32_t count = copy->used, low;
 	float *ratios;
-	double away;
 
 	*ret_overhead = (struct ops_overhead){.unit = copy->unit,
 	                                      .pairs = count,
@@ -132,11 +145,11 @@ void ops_shadow_steps_measure(struct ops_shadow_steps *copy, double unseen, stru
 		return;
 	qsort(copy->ratios, count, sizeof(*copy->ratios), shadow_compare);
 	ratios = shadow_keep_usual(copy->ratios, &count);
-	away = DEVIATIONS_95 * sqrt(count) / 2;
-	low = count / 2 > away ? (uint32_t)(count / 2 - away) : 0;
+	low = shadow_low(count, DEVIATIONS_95);
 	ret_overhead->share_ppm = shadow_ppm(((double)ratios[(count - 1) / 2] + (double)ratios[count / 2]) / 2 + unseen);
 	ret_overhead->low_ppm = shadow_ppm((double)ratios[low] + unseen);
 	ret_overhead->high_ppm = shadow_ppm((double)ratios[count - 1 - low] + unseen);
+	copy->surely_ppm = shadow_ppm((double)ratios[shadow_low(count, DEVIATIONS_DECIDE)] + unseen);
 }
 
 bool ops_overhead_is_known(const struct ops_overhead *overhead)
@@ -173,18 +186,20 @@ static void shadow_reduce(struct ops_shadow_steps *steps, const struct ops_overh
 	shadow_set_detail(steps, steps->detail - 1);
 }
 
-void ops_shadow_steps_decide(struct ops_shadow_steps *steps, struct ops_overhead *overhead)
+void ops_shadow_steps_decide(struct ops_shadow_steps *steps, const struct ops_shadow_steps *copy, struct ops_overhead *overhead)
 {
 	int64_t width_ppm = ((int64_t)overhead->high_ppm - overhead->low_ppm) / 2, budget_ppm = steps->budget_ppm;
 	uint32_t doublings = steps->reductions < RESTORE_DOUBLINGS ? steps->reductions : RESTORE_DOUBLINGS;
-	bool is_narrow = width_ppm <= (budget_ppm ? budget_ppm / KNOWN_SHARE : KNOWN_PPM);
+	bool is_decided = overhead->pairs >= OPS_SHADOW_PAIRS_DECIDE;
+	bool is_narrow = is_decided && width_ppm <= (budget_ppm ? budget_ppm / KNOWN_SHARE : KNOWN_PPM);
 
-	if (overhead->pairs < DECIDE_PAIRS || overhead->detail != steps->detail)
+	if (overhead->pairs < OPS_SHADOW_PAIRS_MIN || overhead->detail != steps->detail)
 		return;
-	steps->every = overhead->pairs == OPS_SHADOW_PAIRS || is_narrow ? OPS_SHADOW_EVERY_KNOWN : OPS_SHADOW_EVERY;
+	if (is_decided)
+		steps->every = overhead->pairs == OPS_SHADOW_PAIRS || is_narrow ? OPS_SHADOW_EVERY_KNOWN : OPS_SHADOW_EVERY;
 	if (!budget_ppm)
 		return;
-	if (steps->detail > OPS_DETAIL_STEPS && (overhead->low_ppm > budget_ppm || (is_narrow && overhead->share_ppm > budget_ppm))) {
+	if (steps->detail > OPS_DETAIL_STEPS && (copy->surely_ppm > budget_ppm || (is_narrow && overhead->share_ppm > budget_ppm))) {
 		shadow_reduce(steps, overhead);
 	} else if (steps->detail < OPS_DETAIL_ALL && overhead->high_ppm < budget_ppm / 2 &&
 	           (shadow_is_affordable(steps) || steps->pairs_since >= (uint64_t)RESTORE_PAIRS << doublings)) {

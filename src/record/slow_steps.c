@@ -140,6 +140,13 @@ static void slow_steps_add_settling(struct ops_slow_steps *steps, double duratio
 	}
 }
 
+void ops_slow_steps_restart(struct ops_slow_steps *steps)
+{
+	steps->used = steps->next = steps->stale = steps->settling = steps->remembered = 0;
+	steps->median_ns = steps->stale_ns = 0;
+	steps->limit_ns = (double)INFINITY;
+}
+
 bool ops_slow_steps_add(struct ops_slow_steps *steps, uint64_t duration_ns)
 {
 	struct ops_long_step step = {++steps->count, duration_ns};

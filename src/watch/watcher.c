@@ -52,8 +52,14 @@
 #define FREE_SHARE 0.85 /* below this share, the limit can be reached again */
 #define STEP_NAME "ProfilerStep#"
 #define STEP_NAME_ROOM (sizeof(STEP_NAME) + 20)
+#define UNSEEN_NS_MIN (OPS_SECOND_NS / 2) /* the threads work now and then */
 #define UNSEEN_KEPT 0.98 /* weight of earlier seconds in what shadow steps do not show */
 #define CALL_NS_MAX (2 * OPS_SECOND_NS) /* after this time, calls of modules of another thread are compared */
+#define MARK_NS 2500.0   /* that marking a step takes, between operators that evict it from the caches */
+#define MARK_SHARE 5     /* marks take at most this fraction of the budget */
+#define GROUP_NS_MAX 1e7 /* steps of this length are always marked one by one */
+#define GROUP_MAX 1024u
+#define PPM 1e6
 #define SHADOW_NS_MAX (10 * OPS_SECOND_NS) /* after this time a shadow step is recorded */
 
 /* How much of the time something takes. Earlier times count less. */
@@ -90,7 +96,9 @@ struct watcher {
 	uint64_t suppressed[OPS_TRIGGER_COUNT];
 	struct ops_shadow_steps shadow;
 	enum ops_detail detail; /* detail that is recorded now */
-	bool allocations;       /* these are recorded now */
+	bool frees;             /* those of known allocations are recorded now */
+	uint32_t group;         /* steps from one mark to the next; relaxed */
+	bool is_due;            /* the detail is to be judged */
 	int64_t detail_ns;      /* start of the comparable part of the current step; 0: it cannot be compared */
 	int64_t call_tid;       /* thread whose outermost calls of modules are compared; 0: none yet */
 	int64_t call_ns;        /* end of its last one */
@@ -114,9 +122,9 @@ struct watcher {
 	int64_t memory_failures;
 	struct ops_stack stack; /* too large for a stack */
 	struct ops_shadow_steps measured; /* likewise: a copy */
-	uint64_t noted_pairs;
-	struct time_share memory, threads; /* that recording of allocations, and the threads of the recorder, take */
-	bool measured_allocations; /* allocations were recorded at the last measurement */
+	uint64_t noted_pairs;          /* of this detail */
+	enum ops_detail noted_detail;
+	struct time_share threads; /* the time that the threads of the recorder take */
 };
 
 static struct watcher *watcher; /* one per process; set by ops_watch_start */
@@ -332,13 +340,13 @@ static void watcher_report_slow(struct watcher *of, const struct watch_step *ste
 /* The lock must be held. */
 static void watcher_set_detail(struct watcher *of, enum ops_detail detail)
 {
-	bool allocations = of->shadow.detail >= OPS_DETAIL_ALLOCATIONS;
+	bool frees = of->shadow.detail >= OPS_DETAIL_ALLOCATIONS;
 
-	if (detail == of->detail && allocations == of->allocations)
+	if (detail == of->detail && frees == of->frees)
 		return;
 	of->detail = detail;
-	of->allocations = allocations;
-	of->options.set_detail(detail, allocations);
+	of->frees = frees;
+	of->options.set_detail(detail, frees);
 }
 
 /* The lock must be held. Ends a shadow step that takes so long that it is recorded from here on. */
@@ -348,43 +356,75 @@ static void watcher_end_shadow(struct watcher *of)
 		watcher_set_detail(of, ops_shadow_steps_spoil(&of->shadow));
 }
 
-/* Called with the lock held, between two steps. */
-static void watcher_shadow_step(struct watcher *of, int64_t end_ns)
+/* The lock must be held. Adds a step, and wakes the watching thread if the detail can be judged. */
+static enum ops_detail watcher_compare(struct watcher *of, uint64_t duration_ns, uint64_t between_ns)
 {
-	int64_t duration_ns = of->detail_ns ? end_ns - of->detail_ns : 0, now_ns = ops_clock_read_ns(CLOCK_MONOTONIC);
+	uint64_t pairs = of->shadow.pairs_since;
+	enum ops_detail next = ops_shadow_steps_end(&of->shadow, duration_ns, between_ns);
+
+	if (of->shadow.pairs_since != pairs && ops_shadow_steps_is_due(&of->shadow)) {
+		of->is_due = true;
+		sem_post(&of->changed);
+	}
+	return next;
+}
+
+/* The lock must be held. Once only steps are recorded, tiny ones are marked in groups, so that marks do not exceed the budget. */
+static void watcher_choose_group(struct watcher *of)
+{
+	double budget_ppm = of->shadow.budget_ppm, wanted_ns = 0, now_ns = of->steps.median_ns;
+	uint32_t group = 1;
+
+	if (now_ns <= 0)
+		return;
+	if (budget_ppm > 0 && of->shadow.detail == OPS_DETAIL_STEPS)
+		wanted_ns = fmin(GROUP_NS_MAX, MARK_NS * MARK_SHARE * PPM / budget_ppm);
+	if (of->group > 1 && now_ns >= wanted_ns / 2 && now_ns <= 4 * wanted_ns)
+		return; /* a change makes the lengths of earlier groups useless */
+	while (group < GROUP_MAX && group * now_ns / of->group < wanted_ns)
+		group *= 2;
+	if (group == of->group)
+		return;
+	__atomic_store_n(&of->group, group, __ATOMIC_RELAXED);
+	ops_slow_steps_restart(&of->steps);
+}
+
+/* Called with the lock held, between two steps or groups of `count` steps. */
+static void watcher_shadow_step(struct watcher *of, int64_t end_ns, uint32_t count)
+{
+	int64_t duration_ns = of->detail_ns ? (end_ns - of->detail_ns) / count : 0, now_ns = ops_clock_read_ns(CLOCK_MONOTONIC);
 	enum ops_detail next, before = of->detail;
 
-	next = ops_shadow_steps_end(&of->shadow, duration_ns > 0 ? (uint64_t)duration_ns : 0, (uint64_t)(now_ns - end_ns));
+	next = watcher_compare(of, duration_ns > 0 ? (uint64_t)duration_ns : 0, (uint64_t)(now_ns - end_ns) / count);
 	watcher_set_detail(of, next);
+	watcher_choose_group(of);
 	of->detail_ns = of->detail == before ? now_ns : ops_clock_read_ns(CLOCK_MONOTONIC);
 }
 
-/* Continues or restarts a share with the time taken so far. Returns it; 0 after a restart. */
-static double time_share_update(struct time_share *share, int64_t spent_ns, bool is_continued)
+/* Continues a share with the time taken so far, unless little time has passed. Returns it; 0 at the first call. */
+static double time_share_update(struct time_share *share, int64_t spent_ns)
 {
-	int64_t now_ns = ops_clock_read_ns(CLOCK_MONOTONIC);
+	int64_t passed_ns = share->last_ns ? ops_clock_read_ns(CLOCK_MONOTONIC) - share->last_ns : 0;
 
-	if (is_continued) {
+	if (passed_ns >= UNSEEN_NS_MIN) {
 		share->spent_ns = share->spent_ns * UNSEEN_KEPT + (double)(spent_ns - share->last_spent_ns);
-		share->time_ns = share->time_ns * UNSEEN_KEPT + (double)(now_ns - share->last_ns);
-	} else {
-		share->spent_ns = share->time_ns = 0;
+		share->time_ns = share->time_ns * UNSEEN_KEPT + (double)passed_ns;
 	}
-	share->last_spent_ns = spent_ns;
-	share->last_ns = now_ns;
+	if (passed_ns >= UNSEEN_NS_MIN || !share->last_ns) {
+		share->last_spent_ns = spent_ns;
+		share->last_ns = ops_clock_read_ns(CLOCK_MONOTONIC);
+	}
 	return share->time_ns > 0 ? share->spent_ns / share->time_ns : 0;
 }
 
 /* Returns the share of the time that the recorder takes in shadow steps as well. */
 static double watcher_unseen_share(struct watcher *of)
 {
-	int64_t memory_ns = of->options.read_memory_ns ? of->options.read_memory_ns() : 0;
 	int64_t threads_ns = ops_clock_read_ns(CLOCK_THREAD_CPUTIME_ID) + (of->options.read_threads_ns ? of->options.read_threads_ns() : 0);
-	double share = time_share_update(&of->threads, threads_ns, of->threads.last_ns != 0) +
-	               time_share_update(&of->memory, memory_ns, of->measured_allocations && of->allocations);
 
-	of->measured_allocations = of->allocations;
-	return share;
+	double marks = of->shadow.unit == OPS_OVERHEAD_STEP && of->steps.median_ns > 0 ? MARK_NS / of->steps.median_ns : 0;
+
+	return time_share_update(&of->threads, threads_ns) + marks;
 }
 
 static void watcher_measure(struct watcher *of)
@@ -399,15 +439,17 @@ static void watcher_measure(struct watcher *of)
 	begin_ns = of->shadow.unit == OPS_OVERHEAD_CALL ? of->call_ns : of->begin_ns;
 	if (begin_ns && ops_clock_read_ns(CLOCK_MONOTONIC) - begin_ns > SHADOW_NS_MAX)
 		watcher_end_shadow(of);
+	of->is_due = false;
 	of->measured = of->shadow;
 	unseen = watcher_unseen_share(of);
 	pthread_mutex_unlock(&of->lock);
-	if (of->measured.pairs_since == of->noted_pairs)
+	if (of->measured.pairs_since == of->noted_pairs && of->measured.detail == of->noted_detail)
 		return;
 	of->noted_pairs = of->measured.pairs_since;
+	of->noted_detail = of->measured.detail;
 	ops_shadow_steps_measure(&of->measured, unseen, &overhead);
 	pthread_mutex_lock(&of->lock);
-	ops_shadow_steps_decide(&of->shadow, &overhead);
+	ops_shadow_steps_decide(&of->shadow, &of->measured, &overhead);
 	pthread_mutex_unlock(&of->lock);
 	ops_session_note_overhead(&overhead);
 }
@@ -537,7 +579,7 @@ static void *watcher_run(void *context)
 		int64_t now_ns = ops_clock_read_ns(CLOCK_MONOTONIC), next_ns;
 		uint64_t step_count = of->step_count;
 		bool late = of->begin_ns && isfinite(of->steps.limit_ns) && now_ns - of->begin_ns > (int64_t)of->steps.limit_ns;
-		bool requested = of->requested;
+		bool requested = of->requested, is_due = of->is_due;
 		struct watch_step step = of->slow;
 
 		if (late)
@@ -557,6 +599,8 @@ static void *watcher_run(void *context)
 		else
 			of->sampled_step = 0;
 		watcher_check(of, step_count, now_ns);
+		if (is_due)
+			watcher_measure(of);
 		now_ns = ops_clock_read_ns(CLOCK_MONOTONIC);
 		pthread_mutex_lock(&of->lock);
 		next_ns = watcher_next(of, now_ns);
@@ -586,15 +630,11 @@ static int64_t watcher_tid(const struct watcher *of)
 	return tid;
 }
 
-bool ops_watch_step(int64_t number, int64_t end_ns)
+/* Ends `count` steps, of which `number` is the first. Returns whether they were a shadow step. */
+static bool watcher_end_steps(struct watcher *of, int64_t number, uint32_t count, int64_t now_ns)
 {
-	struct watcher *of = current();
 	bool was_shadow;
-	int64_t now_ns;
 
-	if (!of)
-		return false;
-	now_ns = end_ns ? end_ns : ops_clock_read_ns(CLOCK_MONOTONIC);
 	pthread_mutex_lock(&of->lock);
 	if (of->shadow.unit == OPS_OVERHEAD_CALL)
 		ops_shadow_steps_init(&of->shadow, of->options.budget_ppm, of->shadow.random);
@@ -604,8 +644,8 @@ bool ops_watch_step(int64_t number, int64_t end_ns)
 		of->has_slow = true;
 		sem_post(&of->changed);
 	}
-	__atomic_store_n(&of->step_count, of->step_count + 1, __ATOMIC_RELAXED);
-	of->step = number + 1;
+	__atomic_store_n(&of->step_count, of->step_count + count, __ATOMIC_RELAXED);
+	of->step = number + count;
 	of->begin_ns = now_ns;
 	of->step_tid = watcher_tid(of);
 	of->page->step = of->step;
@@ -613,9 +653,31 @@ bool ops_watch_step(int64_t number, int64_t end_ns)
 	of->page->step_begin_ns = now_ns + of->wall_offset_ns;
 	of->page->step_median_ns = (int64_t)of->steps.median_ns;
 	if (of->options.set_detail)
-		watcher_shadow_step(of, now_ns);
+		watcher_shadow_step(of, now_ns, count);
 	pthread_mutex_unlock(&of->lock);
 	return was_shadow;
+}
+
+bool ops_watch_step(int64_t number, int64_t end_ns)
+{
+	struct watcher *of = current();
+
+	return of && watcher_end_steps(of, number, 1, end_ns ? end_ns : ops_clock_read_ns(CLOCK_MONOTONIC));
+}
+
+uint32_t ops_watch_group(void)
+{
+	const struct watcher *of = current();
+
+	return of ? __atomic_load_n(&of->group, __ATOMIC_RELAXED) : 1;
+}
+
+void ops_watch_set_group(uint32_t group)
+{
+	struct watcher *of = current();
+
+	if (of)
+		__atomic_store_n(&of->group, group, __ATOMIC_RELAXED);
 }
 
 bool ops_watch_wants_calls(void)
@@ -649,7 +711,7 @@ void ops_watch_call(uint64_t begin_ticks, int64_t begin_ns)
 	pthread_mutex_lock(&of->lock);
 	if (watcher_compares_call(of, end_ns)) {
 		was_shadow = of->shadow.is_shadow && !of->shadow.is_spoiled;
-		watcher_set_detail(of, ops_shadow_steps_end(&of->shadow, (uint64_t)(end_ns - begin_ns), 0));
+		watcher_set_detail(of, watcher_compare(of, (uint64_t)(end_ns - begin_ns), 0));
 	}
 	pthread_mutex_unlock(&of->lock);
 	if (was_shadow)
@@ -672,7 +734,7 @@ static size_t watcher_name_step(int64_t number, char ret_name[STEP_NAME_ROOM])
 	return size;
 }
 
-bool ops_watch_mark_step(uint64_t begin_ticks, uint64_t end_ticks)
+bool ops_watch_mark_step(uint64_t begin_ticks, uint64_t end_ticks, uint32_t count)
 {
 	struct watcher *of = current();
 	int64_t now_ns = ops_clock_read_ns(CLOCK_MONOTONIC);
@@ -682,8 +744,9 @@ bool ops_watch_mark_step(uint64_t begin_ticks, uint64_t end_ticks)
 	if (!of)
 		return false;
 	ops_range_add(name, watcher_name_step(of->next_step, name), begin_ticks, end_ticks);
-	if (ops_watch_step(of->next_step++, now_ns) && begin_ticks < end_ticks)
+	if (watcher_end_steps(of, of->next_step, count, now_ns) && begin_ticks < end_ticks)
 		ops_range_add(OPS_SHADOW_STEP_NAME, sizeof(OPS_SHADOW_STEP_NAME) - 1, begin_ticks, end_ticks);
+	of->next_step += count;
 	is_due = now_ns - of->chore_ns > OPS_SECOND_NS;
 	if (is_due)
 		of->chore_ns = now_ns;
@@ -856,8 +919,9 @@ enum ops_code ops_watch_start(const struct ops_watch_options *options, struct op
 	}
 	snprintf(of->page_path, sizeof(of->page_path), "%s", options->page ? options->page : "");
 	watcher_fill_page(of);
+	of->group = 1;
 	of->detail = OPS_DETAIL_ALL;
-	of->allocations = true;
+	of->frees = true;
 	ops_shadow_steps_init(&of->shadow, options->budget_ppm, (uint64_t)ops_clock_read_ns(CLOCK_REALTIME) ^ (uint64_t)of->pid << 32);
 	of->wall_offset_ns = ops_clock_read_ns(CLOCK_REALTIME) - ops_clock_read_ns(CLOCK_MONOTONIC);
 	if (!watcher_start_thread(of)) {
@@ -883,7 +947,7 @@ void ops_watch_stop(void)
 	sem_post(&of->changed);
 	pthread_mutex_unlock(&of->lock);
 	pthread_join(of->thread, NULL);
-	if (of->options.set_detail && (of->detail != OPS_DETAIL_ALL || !of->allocations))
+	if (of->options.set_detail && of->detail != OPS_DETAIL_ALL)
 		of->options.set_detail(OPS_DETAIL_ALL, true);
 	sem_destroy(&of->changed);
 	pthread_mutex_destroy(&of->lock);

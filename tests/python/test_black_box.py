@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 import opstrobe
+from opstrobe import _core
 from opstrobe.recording.black_box import parse_bytes
 
 torch = pytest.importorskip("torch")
@@ -221,13 +222,29 @@ def test_shadow_steps_have_no_operators_and_are_marked() -> None:
     assert opstrobe.black_box(budget="0.5%").budget == 0.005
 
 
-def test_allocations_of_shadow_steps_are_known() -> None:
-    kept = []
+def test_what_shadow_steps_record_of_memory(tmp_path: Path) -> None:
+    """No allocations, so that their overhead is measured, and the frees of all that was allocated before."""
+    kept: list[torch.Tensor] = []
     with opstrobe.black_box(budget=0) as box:
-        train(200, lambda: kept.append(torch.empty(1000, dtype=torch.uint8)))
+        kept.extend(torch.empty(1000, dtype=torch.uint8) for _ in range(300))
+        before = len(kept)
+
+        def exchange() -> None:
+            kept.pop(0)
+            kept.append(torch.empty(2000, dtype=torch.uint8))
+
+        train(200, exchange)
+        kept.clear()
         trace = box.snapshot()
-    assert SHADOW in names(trace)
-    assert sum(event.self_cpu_memory_usage == 1000 for event in trace.events()) == 200
+    trace.export_chrome_trace(str(tmp_path / "trace.json"))
+    events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    shadow_steps = sum(event["name"] == SHADOW for event in events)
+    usage = [event["args"]["Bytes"] for event in events if event["name"] == "[memory]"]
+    assert usage.count(1000) == before
+    assert usage.count(-1000) == before
+    assert usage.count(2000) == usage.count(-2000)
+    assert shadow_steps > 5
+    assert usage.count(2000) == 200 - shadow_steps
 
 
 def test_the_overhead_is_measured_and_detail_goes_beyond_the_budget() -> None:
@@ -243,13 +260,14 @@ def test_the_overhead_is_measured_and_detail_goes_beyond_the_budget() -> None:
             if found["detail"] != "steps":
                 continue
             kept = torch.empty(2_000_000, dtype=torch.uint8)
-            train(30)
+            train(3000)  # marked in groups of up to 10 ms
+            assert _core.watch_group() > 1
             snapshot = box.snapshot()
             if measured(box)["detail"] == "steps":
                 break
         assert found["detail"] == "steps"  # recording anything of so small a model takes much more than the budget
         assert found["exceeded"] > found["budget"] == 1e-6
-    last = [event.name for event in snapshot.events()][-60:]
+    last = [event.name for event in snapshot.events()][-20:]
     assert set(last) <= {"ProfilerStep*", SHADOW, "Python GC"}
     assert not any(event.self_cpu_memory_usage == 2_000_000 for event in snapshot.events())
     del kept

@@ -15,11 +15,12 @@
 
 #define STEP_NS 1e6
 #define BUDGET_PPM 10000u
-#define DECIDE_EVERY 100u /* steps, as the watching thread does it each second */
+#define DECIDE_EVERY 100u /* steps, as the watching thread does it each second; and when it is due */
 
 /* What each detail adds to a step, and how its length varies. */
 struct simulated {
 	double ranges, modules, allocations, operators;
+	double threads; /* share of the time that the recorder's threads take, also in shadow steps */
 	double noise;
 	double length; /* of steps without recording, in STEP_NS; 0: 1 */
 	uint32_t period; /* each such step is five times as long; 0: none */
@@ -46,32 +47,27 @@ static void program_begin(struct simulated *program, uint32_t budget_ppm)
 	ops_shadow_steps_init(&program->shadow, budget_ppm, 4711);
 }
 
-/* As it is measured where allocations are recorded. */
-static double allocations_of(const struct simulated *program)
-{
-	return program->shadow.detail >= OPS_DETAIL_ALLOCATIONS ? program->allocations : 0;
-}
-
 static void program_run(struct simulated *program, uint64_t steps)
 {
 	for (uint64_t i = 0; i < steps; i++) {
 		enum ops_detail before = program->shadow.detail;
+		uint64_t pairs = program->shadow.pairs_since;
 		bool is_long = program->period && ++program->steps % program->period == 0;
-		double allocations = program->shadow.detail >= OPS_DETAIL_ALLOCATIONS ? program->allocations : 0; /* also in shadow steps */
 		double share = (program->recorded >= OPS_DETAIL_ALL ? program->operators : 0) +
 		               (program->recorded >= OPS_DETAIL_MODULES ? program->modules : 0) +
-		               (program->recorded >= OPS_DETAIL_RANGES ? program->ranges : 0) + allocations;
+		               (program->recorded >= OPS_DETAIL_RANGES ? program->ranges : 0) +
+		               (program->recorded >= OPS_DETAIL_ALLOCATIONS ? program->allocations : 0);
 		double ns = STEP_NS * (program->length > 0 ? program->length : 1) * (is_long ? 5 : 1) *
 		            (1 + share / (program->length > 0 ? program->length : 1)) * (1 + program->noise * (shadow_uniform(program) - 0.5));
 
 		program->shadow_count += program->recorded == OPS_DETAIL_STEPS;
 		program->shadow_on_period += program->recorded == OPS_DETAIL_STEPS && is_long;
 		program->recorded = ops_shadow_steps_end(&program->shadow, (uint64_t)ns, 0);
-		if (i % DECIDE_EVERY)
+		if (i % DECIDE_EVERY && (pairs == program->shadow.pairs_since || !ops_shadow_steps_is_due(&program->shadow)))
 			continue;
 		program->copy = program->shadow;
-		ops_shadow_steps_measure(&program->copy, allocations_of(program), &program->overhead);
-		ops_shadow_steps_decide(&program->shadow, &program->overhead);
+		ops_shadow_steps_measure(&program->copy, program->threads, &program->overhead);
+		ops_shadow_steps_decide(&program->shadow, &program->copy, &program->overhead);
 		program->reductions += program->shadow.detail < before;
 		program->restorations += program->shadow.detail > before;
 	}
@@ -176,15 +172,19 @@ static void everything_is_too_much(void **state)
 	program_run(&program, 4000);
 	assert_int_equal(program.shadow.detail, OPS_DETAIL_STEPS);
 	assert_int_equal(program.reductions, 4);
-	assert_in_range(program.overhead.exceeded_ppm, 15000, 25000); /* of ranges */
+	assert_in_range(program.overhead.exceeded_ppm, 15000, 30000); /* of ranges, measured by few steps */
+	program.threads = 0.004;
+	program.noise = 0.5;
 	program_run(&program, 100000);
 	assert_int_equal(program.shadow.detail, OPS_DETAIL_STEPS);
+	assert_int_equal(program.overhead.low_ppm, 4000); /* without the noise of steps, because none differs */
+	assert_int_equal(program.overhead.high_ppm, 4000);
 }
 
-/* Allocations of shadow steps are recorded, so they are no part of the comparison, but they count. */
-static void allocations_count(void **state)
+/* Shadow steps do not show the time of the recorder's threads, but it counts. */
+static void allocations_and_threads_count(void **state)
 {
-	struct simulated program = {.modules = 0.001, .allocations = 0.02, .noise = 0.05};
+	struct simulated program = {.modules = 0.001, .allocations = 0.017, .threads = 0.003, .noise = 0.05};
 
 	(void)state;
 	program_begin(&program, 0);
@@ -239,7 +239,24 @@ static void much_is_noticed_soon(void **state)
 
 	(void)state;
 	program_begin(&program, BUDGET_PPM);
-	program_run(&program, 2 * DECIDE_EVERY + 1);
+	program_run(&program, OPS_SHADOW_WARM_UP + 2 * OPS_SHADOW_EVERY_FIRST * OPS_SHADOW_PAIRS_MIN);
+	assert_int_equal(program.shadow.detail, OPS_DETAIL_ALLOCATIONS);
+	assert_in_range(program.shadow_count, OPS_SHADOW_PAIRS_MIN, OPS_SHADOW_PAIRS_MIN + 8);
+}
+
+/* The first comparisons decide nothing unless all of them exceed the budget. */
+static void few_pairs_that_differ_decide_nothing(void **state)
+{
+	struct simulated program = {.operators = 0.03, .noise = 0.3};
+
+	(void)state;
+	program_begin(&program, BUDGET_PPM);
+	while (program.shadow.pairs_since < OPS_SHADOW_PAIRS_DECIDE - 1) {
+		program_run(&program, 1); /* judges after each step */
+		assert_int_equal(program.shadow.detail, OPS_DETAIL_ALL);
+	}
+	assert_true(program.overhead.low_ppm < 0);
+	program_run(&program, 20000);
 	assert_int_equal(program.shadow.detail, OPS_DETAIL_ALLOCATIONS);
 }
 
@@ -265,9 +282,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(overhead_is_measured),    cmocka_unit_test(few_pairs_say_nothing),
 		cmocka_unit_test(wide_intervals_are_not_known), cmocka_unit_test(cheap_recording_is_left_alone), cmocka_unit_test(detail_goes_and_comes_back),
-		cmocka_unit_test(everything_is_too_much),  cmocka_unit_test(allocations_count),
+		cmocka_unit_test(everything_is_too_much),  cmocka_unit_test(allocations_and_threads_count),
 		cmocka_unit_test(small_excess_is_found),   cmocka_unit_test(longer_steps_have_detail_again),
 		cmocka_unit_test(detail_does_not_swing),   cmocka_unit_test(much_is_noticed_soon),
+		cmocka_unit_test(few_pairs_that_differ_decide_nothing),
 		cmocka_unit_test(spoiled_steps_do_not_count),
 	};
 

@@ -119,12 +119,12 @@ static size_t read_stacks(struct ops_stack *ret_stacks, size_t capacity)
 	return 1;
 }
 
-static bool with_allocations;
+static bool with_frees;
 
-static void set_detail(enum ops_detail of, bool allocations)
+static void set_detail(enum ops_detail of, bool frees)
 {
 	detail = of;
-	with_allocations = allocations;
+	with_frees = frees;
 }
 
 static void begin_watch(struct ops_watch_options options)
@@ -439,7 +439,7 @@ static void shadow_steps(void **state)
 	for (int i = 0; i < 2000 && detail != OPS_DETAIL_STEPS; i++)
 		make_steps(1, STEP_NS);
 	assert_int_equal(detail, OPS_DETAIL_STEPS);
-	assert_true(with_allocations);
+	assert_true(with_frees);
 	advance((int64_t)ops_watch_limit_ns() + MS);
 	make_round();
 	assert_int_equal(detail, OPS_DETAIL_ALL); /* a slow step is recorded */
@@ -450,6 +450,77 @@ static void shadow_steps(void **state)
 	assert_true(none < 2000);
 	end_watch();
 	assert_int_equal(detail, OPS_DETAIL_ALL);
+}
+
+/* A detail that takes much is switched off as soon as a few shadow steps show it. */
+static void detail_is_judged_early(void **state)
+{
+	(void)state;
+	detail = OPS_DETAIL_ALL;
+	begin_watch((struct ops_watch_options){.set_detail = set_detail, .budget_ppm = 20000});
+	for (int i = 0; i < 1000 && with_frees; i++) {
+		make_step(detail >= OPS_DETAIL_ALLOCATIONS ? 2 * MS : MS);
+		make_round();
+	}
+	assert_false(with_frees);
+	assert_true(clock_ns - START_NS < OPS_SECOND_NS);
+	end_watch();
+}
+
+static int64_t make_marks(int count, int64_t step_ns)
+{
+	int64_t steps = 0;
+
+	for (int i = 0; i < count; i++) {
+		uint32_t group = ops_watch_group();
+
+		advance(group * (step_ns + (detail > OPS_DETAIL_STEPS ? step_ns / 2 : 0)));
+		ops_watch_mark_step(0, 0, group);
+		make_round();
+		steps += group;
+	}
+	return steps;
+}
+
+/* Only if nothing else is recorded any more. */
+static void tiny_steps_are_marked_in_groups(void **state)
+{
+	int64_t tiny_ns = MS / 10, group_ns;
+
+	(void)state;
+	detail = OPS_DETAIL_ALL;
+	assert_int_equal(ops_watch_group(), 1);
+	begin_watch((struct ops_watch_options){.set_detail = set_detail, .budget_ppm = 10000});
+	for (int i = 0; i < 100 && ops_watch_group() == 1; i++)
+		make_marks(20, tiny_ns);
+	assert_int_equal(detail, OPS_DETAIL_STEPS);
+	make_marks(200, tiny_ns);
+	group_ns = ops_watch_group() * tiny_ns;
+	assert_in_range(group_ns, MS, 4 * MS);
+	assert_true(ops_watch_limit_ns() > (double)group_ns && ops_watch_limit_ns() < 200 * (double)MS); /* of a group */
+	make_marks(1, 10 * MS);
+	make_round();
+	assert_int_equal(incidents_count(), 1);
+	make_marks(40, 50 * MS); /* the program has become slower */
+	assert_int_equal(ops_watch_group(), 1);
+	end_watch();
+	assert_int_equal(ops_watch_group(), 1);
+}
+
+/* Without a budget, and if steps are not tiny. */
+static void other_steps_are_marked_one_by_one(void **state)
+{
+	static const struct ops_watch_options options[] = {
+		{.set_detail = set_detail}, {.set_detail = set_detail, .budget_ppm = 10000}, {.budget_ppm = 10000}};
+	static const int64_t lengths_ns[] = {MS / 10, 2 * MS, MS / 10};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
+		detail = OPS_DETAIL_ALL;
+		begin_watch(options[i]);
+		assert_int_equal(make_marks(600, lengths_ns[i]), 600);
+		end_watch();
+	}
 }
 
 /* A twentieth of the time. */
@@ -464,11 +535,11 @@ static void threads_of_the_recorder_count(void **state)
 	(void)state;
 	detail = OPS_DETAIL_ALL;
 	begin_watch((struct ops_watch_options){.set_detail = set_detail, .read_threads_ns = read_threads_ns, .budget_ppm = 20000});
-	for (int i = 0; i < 1000 && with_allocations; i++) {
+	for (int i = 0; i < 1000 && with_frees; i++) {
 		make_steps(20, STEP_NS);
 		make_round();
 	}
-	assert_false(with_allocations);
+	assert_false(with_frees);
 	end_watch();
 }
 
@@ -503,7 +574,7 @@ static void shadow_calls(void **state)
 	begin_watch((struct ops_watch_options){.set_detail = set_detail});
 	assert_true(ops_watch_wants_calls());
 	assert_true(make_calls(STEP_NS) < 2000);
-	assert_true(with_allocations);
+	assert_true(with_frees);
 	assert_int_equal(pthread_create(&other, NULL, call_once, NULL), 0);
 	pthread_join(other, NULL);
 	assert_int_equal(detail, OPS_DETAIL_STEPS); /* calls of another thread do not end it */
@@ -588,6 +659,9 @@ int main(void)
 		TEST(failed_allocations_of_the_group),
 		TEST(request_by_signal),
 		TEST(shadow_steps),
+		TEST(detail_is_judged_early),
+		TEST(tiny_steps_are_marked_in_groups),
+		TEST(other_steps_are_marked_one_by_one),
 		TEST(threads_of_the_recorder_count),
 		TEST(shadow_calls),
 		TEST(one_watch_at_a_time),

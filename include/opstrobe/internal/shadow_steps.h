@@ -3,9 +3,9 @@
  * opstrobe/internal/shadow_steps.h: measures the overhead of recording step by step, and reduces the recorded detail if the
  * overhead is too high.
  *
- * In a shadow step, nothing is recorded that costs time in each operator, except for allocations: a missed free would make live
- * bytes wrong. What shadow steps do not show is measured where it is spent, and added: the recording of allocations, and the threads
- * of the recorder. Each shadow step is compared with the steps on both sides:
+ * In a shadow step, nothing is recorded that costs time in each operator or allocation, except for frees of known memory, which would
+ * make live bytes wrong. Shadow steps do not show the marks of steps and the CPU time of the recorder's threads, which are added. Each
+ * shadow step is compared with the steps on both sides:
  *
  *     steps   recorded │ recorded │ shadow │ recorded │ recorded
  *                       before_ns   shadow_ns  after_ns
@@ -14,7 +14,8 @@
  * hundred steps. The overhead is the median of the comparisons. Its interval is bounded by two of them (order statistics) and
  * contains the true median in 95 of 100 cases, for any distribution of step lengths.
  *
- * If even the lower end of the interval is above the budget, or the overhead once it is known well, the detail is reduced. It is
+ * If even the lower end of a wider interval is above the budget, with few comparisons all of them, or the overhead once it is known
+ * well, the detail is reduced. It is
  * restored when the upper end stays below half of the budget for long enough; each further reduction doubles that time. If steps
  * have become so long that what the detail took would be less than half of the budget, it is restored without that wait.
  *
@@ -39,13 +40,14 @@ extern "C" {
 #define OPS_OVERHEAD_WIDTH_PPM 10000 /* the overhead is known if half of its interval is at most this, or at most */
 #define OPS_OVERHEAD_WIDTH_SHARE 0.5 /* this share of it */
 #define OPS_SHADOW_WARM_UP 21u     /* first steps, without shadow steps */
-#define OPS_SHADOW_EVERY_FIRST 8u  /* one shadow step in this many steps until a detail can be judged, */
-#define OPS_SHADOW_EVERY 24u       /* in this many afterwards */
+#define OPS_SHADOW_PAIRS_DECIDE 16u /* number of comparisons needed for a decision, unless all of OPS_SHADOW_PAIRS_MIN agree */
+#define OPS_SHADOW_EVERY_FIRST 4u  /* one shadow step in this many steps until a detail can be judged, */
+#define OPS_SHADOW_EVERY 12u       /* in this many afterwards */
 #define OPS_SHADOW_EVERY_KNOWN 192u /* and in this many once the overhead is known well */
 
 /* How much is recorded, in increasing order. Garbage collections and sampled stacks are always recorded. */
 enum ops_detail {
-	OPS_DETAIL_STEPS,       /* steps. A shadow step has this detail, and allocations if other steps have them */
+	OPS_DETAIL_STEPS,       /* steps. A shadow step has this detail, and frees if other steps have allocations */
 	OPS_DETAIL_RANGES,      /* also ranges of torch and of the program */
 	OPS_DETAIL_MODULES,     /* also calls of modules */
 	OPS_DETAIL_ALLOCATIONS, /* also allocations and frees */
@@ -93,6 +95,7 @@ struct ops_shadow_steps {
 	double usual_ns;                 /* moving average of shadow steps, in which long ones count less */
 	double cost_ns[OPS_DETAIL_COUNT]; /* overhead per step of each detail when it was switched off */
 	double reduced_ns;               /* `usual_ns` at the last reduction */
+	int32_t surely_ppm; /* in a copy that was measured: a bound that the overhead hardly ever is below, stricter than its interval */
 	uint32_t used, next;
 	float ratios[OPS_SHADOW_PAIRS]; /* a recorded step divided by a shadow step, minus 1 */
 };
@@ -105,12 +108,14 @@ enum ops_detail ops_shadow_steps_end(struct ops_shadow_steps *steps, uint64_t du
 /* Marks the current step, if it is a shadow step, as partly recorded, because it takes too long to stay unrecorded. Returns the
  * detail from now on. */
 enum ops_detail ops_shadow_steps_spoil(struct ops_shadow_steps *steps);
+/* Returns whether the comparison that was added last makes a decision possible. */
+bool ops_shadow_steps_is_due(const struct ops_shadow_steps *steps);
 /* Computes the overhead from the comparisons so far, and the share that shadow steps do not show. Sorts the comparisons. */
 void ops_shadow_steps_measure(struct ops_shadow_steps *copy, double unseen, struct ops_overhead *ret_overhead);
 /* Returns whether the interval is narrow enough to state the overhead. */
 bool ops_overhead_is_known(const struct ops_overhead *overhead);
-/* Reduces or restores the detail from the next step on, according to the measurement. */
-void ops_shadow_steps_decide(struct ops_shadow_steps *steps, struct ops_overhead *overhead);
+/* Reduces or restores the detail from the next step on, according to the measurement of a copy. */
+void ops_shadow_steps_decide(struct ops_shadow_steps *steps, const struct ops_shadow_steps *copy, struct ops_overhead *overhead);
 
 #ifdef __cplusplus
 }

@@ -58,6 +58,8 @@ struct ops_slow_steps {
 };
 #define OPS_SLOW_STEPS_MIN_EXCESS_NS 50000000u
 
+/* Forgets the lengths of earlier steps, because those of later ones are not comparable. */
+void ops_slow_steps_restart(struct ops_slow_steps *steps);
 /* Adds a step that has ended. Returns whether it is slow. */
 bool ops_slow_steps_add(struct ops_slow_steps *steps, uint64_t duration_ns);
 

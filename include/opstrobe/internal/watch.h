@@ -144,10 +144,9 @@ struct ops_watch_options {
 	uint64_t max_bytes;     /* limit of all incidents in the directory; default 2 GiB */
 	size_t (*read_stacks)(struct ops_stack *ret_stacks, size_t capacity); /* reads those of all threads; NULL: no stacks */
 	void (*read_own_stack)(struct ops_stack *ret_stack); /* also called in signal handlers */
-	/* Sets how much is recorded, and whether allocations are: a shadow step has those that other steps have. NULL: no shadow
-	 * steps. Must not call functions of this file. */
-	void (*set_detail)(enum ops_detail detail, bool allocations);
-	int64_t (*read_memory_ns)(void); /* returns the time that recording of allocations has taken so far; NULL: unknown */
+	/* Sets how much is recorded, and whether frees of known allocations are even if allocations are not: in shadow steps. NULL:
+	 * no shadow steps. Must not call functions of this file. */
+	void (*set_detail)(enum ops_detail detail, bool frees);
 	int64_t (*read_threads_ns)(void); /* returns the CPU time of the recorder's threads, except for that of the watch; NULL: none */
 	uint32_t budget_ppm; /* overhead in millionths of a step beyond which the detail is reduced; 0: it does not change */
 };
@@ -164,9 +163,15 @@ void ops_watch_set_recording(const char *path);
 /* Marks the end of step `number` on the calling thread and the begin of the next one. `end_ns` is the end on CLOCK_MONOTONIC, if
  * it was not now; the time since then counts as overhead of recording. Returns whether it was a shadow step. */
 bool ops_watch_step(int64_t number, int64_t end_ns);
-/* Records a range for the step that ended now on the calling thread, and marks its end; steps are numbered from 0. A shadow step
- * also gets a range, so that it is not mistaken for a gap. Returns true about once a second. */
-bool ops_watch_mark_step(uint64_t begin_ticks, uint64_t end_ticks);
+/* Returns the number of steps, 1 or more, to which a mark applies: where marks of tiny steps would exceed the budget, several steps
+ * are recorded as one. Takes no lock. */
+uint32_t ops_watch_group(void);
+/* Sets that number, for tests and benchmarks. */
+void ops_watch_set_group(uint32_t group);
+/* Records a range for the `count` steps that ended now on the calling thread, and marks their end; steps are numbered from 0, and the
+ * range is named after the first one. A shadow step also gets a range, so that it is not mistaken for a gap. Returns true about once
+ * a second. */
+bool ops_watch_mark_step(uint64_t begin_ticks, uint64_t end_ticks, uint32_t count);
 /* Returns whether outermost calls of modules are compared, so that their ends are to be marked. Takes no lock. */
 bool ops_watch_wants_calls(void);
 /* Marks that an outermost call of a module ends now on the calling thread. While the program marks no steps, the overhead is measured by

@@ -9,13 +9,12 @@ the same rules from traces that mark none (docs/reference/definitions.md).
 from __future__ import annotations
 
 import functools
-import weakref
 from collections.abc import Callable
 from typing import Any
 
 from opstrobe import _core
 
-# Sources of step ends, in order of priority: a better source replaces the others.
+# Sources of step ends, in order of priority: a better source replaces the others. step_marks.c has the number of _OPTIMIZER.
 _NOBODY, _BATCHES, _OPTIMIZER, _PROGRAM, _STOPPED = range(5)
 
 
@@ -23,18 +22,21 @@ class StepWatch:
     """Calls `ended` at the end of each step, with the ticks of its start and end. To be created after the import of
     torch.
 
-    `say` prints a message for the user.
+    Without `ended`, the watch of this process records the steps, tiny ones in groups, and `due` is called about once a
+    second. `say` prints a message for the user.
     """
 
-    def __init__(self, ended: Callable[[int, int], None], say: Callable[[str], None]) -> None:
-        self._ended = ended
+    def __init__(
+        self,
+        ended: Callable[[int, int], object] | None,
+        say: Callable[[str], None],
+        due: Callable[[], object] | None = None,
+    ) -> None:
+        self._marks = _core.StepMarks()
+        self._marks.restart(ended, due)
         self._say = say
-        self._source = _NOBODY
-        self._begin: int | None = None  # start of the current step
         self._begins_with_batch = False
         self._has_optimizer = False
-        self._optimizer: weakref.ref[Any] = weakref.ref(set())  # the optimizer that steps first; none yet
-        self._stepping = False
         self._watch_optimizers()
         self._watch_scaler()
         self._watch_batches()
@@ -42,52 +44,53 @@ class StepWatch:
 
     def stop(self) -> None:
         """Reports no more steps until `restart`."""
-        self._source = _STOPPED
+        self._marks.restart(None)
+        self._marks.source = _STOPPED
 
-    def restart(self, ended: Callable[[int, int], None]) -> None:
-        self._ended = ended
-        self._source = _NOBODY
-        self._begin = None
-
-    def _end(self, source: int, at: int | None = None) -> None:
-        if source < self._source:
-            return
-        self._source = source
-        now = _core.ticks() if at is None else at
-        begin, self._begin = self._begin, now
-        if begin is not None:
-            self._ended(begin, now)
+    def restart(self, ended: Callable[[int, int], object] | None, due: Callable[[], object] | None = None) -> None:
+        self._marks.restart(ended, due)
 
     def _watch_optimizers(self) -> None:
         """Optimizers have hooks for their step(), but they are called within the range `Optimizer.step#…` that torch
         records around it. So the method that adds this range around a class's step() is wrapped once more."""
-        from torch.compiler import is_compiling
+        import torch.compiler
         from torch.optim import Optimizer
 
+        # What torch.compile traces is not watched. The former of these functions takes less time.
+        is_compiling = getattr(torch.compiler, "is_dynamo_compiling", torch.compiler.is_compiling)
         annotate = Optimizer.profile_hook_step
         add_param_group = Optimizer.add_param_group
+        marks = self._marks
+        enter, leave, abandon = marks.enter, marks.leave, marks.abandon
 
         def watched(inner: Callable[..., Any]) -> Callable[..., Any]:
             @functools.wraps(inner)
             def step(optimizer: Any, *args: Any, **kwargs: Any) -> Any:
-                if is_compiling():
+                # A step() may call that of its base class, and a scaler calls the optimizer's.
+                if is_compiling() or not enter(optimizer):
                     return inner(optimizer, *args, **kwargs)
-                return self._step_of(optimizer, inner, optimizer, *args, **kwargs)
+                try:
+                    result = inner(optimizer, *args, **kwargs)
+                except BaseException:
+                    abandon()
+                    raise
+                leave()
+                return result
 
             return step
 
         def profile_hook_step(function: Callable[..., Any]) -> Callable[..., Any]:
             self._has_optimizer = True
-            if self._begin is None:
-                self._begin = _core.ticks()
+            if not marks.has_begin:
+                marks.begin()
             return watched(annotate(function))
 
         @functools.wraps(add_param_group)
         def made(optimizer: Any, *args: Any, **kwargs: Any) -> Any:
             # The construction of an optimizer ends here. Torch imports its compiler during it.
             add_param_group(optimizer, *args, **kwargs)
-            if self._source == _NOBODY and not self._begins_with_batch:
-                self._begin = _core.ticks()
+            if marks.source == _NOBODY and not self._begins_with_batch:
+                marks.begin()
 
         # Classes that were used before already have the range.
         classes = [Optimizer]
@@ -98,31 +101,25 @@ class StepWatch:
         Optimizer.profile_hook_step = staticmethod(profile_hook_step)  # type: ignore[assignment, method-assign]
         Optimizer.add_param_group = made  # type: ignore[assignment, method-assign]
 
-    def _step_of(self, optimizer: Any, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """Calls the function that steps the optimizer. A step() may call that of its base class, and a scaler calls the
-        optimizer's."""
-        if self._optimizer() is None:
-            self._optimizer = weakref.ref(optimizer)
-        if self._stepping or self._optimizer() is not optimizer:
-            return function(*args, **kwargs)
-        self._stepping = True
-        try:
-            result = function(*args, **kwargs)
-        finally:
-            self._stepping = False
-        self._end(_OPTIMIZER)
-        return result
-
     def _watch_scaler(self) -> None:
         """A scaler that finds infinite gradients skips the optimizer's step(), but this is still a step of the
         program."""
         from torch.amp.grad_scaler import GradScaler
 
         inner = GradScaler.step
+        marks = self._marks
 
         @functools.wraps(inner)
         def step(scaler: Any, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
-            return self._step_of(optimizer, inner, scaler, optimizer, *args, **kwargs)
+            if not marks.enter(optimizer):
+                return inner(scaler, optimizer, *args, **kwargs)
+            try:
+                result = inner(scaler, optimizer, *args, **kwargs)
+            except BaseException:
+                marks.abandon()
+                raise
+            marks.leave()
+            return result
 
         GradScaler.step = step  # type: ignore[assignment, method-assign]
 
@@ -132,22 +129,23 @@ class StepWatch:
         from torch.utils.data.dataloader import _BaseDataLoaderIter as Batches
 
         inner = Batches.__next__
+        marks = self._marks
 
         @functools.wraps(inner)
         def fetch(batches: Any) -> Any:
-            if self._source > _BATCHES:
+            if marks.source > _BATCHES:
                 Batches.__next__ = inner  # type: ignore[method-assign]
                 return inner(batches)
-            now = _core.ticks()
             if not self._has_optimizer:
-                self._end(_BATCHES, now)
+                marks.end(_BATCHES)
             elif batches._num_yielded == 0:
-                self._begin, self._begins_with_batch = now, True
+                marks.begin()
+                self._begins_with_batch = True
             try:
                 return inner(batches)
             except StopIteration:
                 if not self._has_optimizer:
-                    self._begin = None  # time after the last batch belongs to no step
+                    marks.break_()  # time after the last batch belongs to no step
                 raise
 
         Batches.__next__ = fetch  # type: ignore[assignment, method-assign]
@@ -161,7 +159,7 @@ class StepWatch:
 
         @functools.wraps(inner)
         def start(profiler: Any) -> Any:
-            if self._source != _STOPPED:
+            if self._marks.source != _STOPPED:
                 self._say(
                     "the program's torch.profiler records nothing while 'opstrobe run' records; "
                     "'opstrobe run --patch' records in its place"
@@ -169,7 +167,7 @@ class StepWatch:
                 profiler.schedule = lambda _: ProfilerAction.NONE
                 profiler.current_action = ProfilerAction.NONE
                 if profiler.record_steps:
-                    self._source = _PROGRAM
+                    self._marks.source = _PROGRAM
             return inner(profiler)
 
         profile.start = start  # type: ignore[assignment, method-assign]

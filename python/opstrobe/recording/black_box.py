@@ -106,9 +106,10 @@ class black_box:
     `hang_seconds`, an unhandled error or one that leaves the `with` block, a failed allocation, a signal that ends the
     process. Incidents are kept in the directory `incidents`.
 
-    The overhead of recording is measured continuously: one step in 8, and later one in 192, is a shadow step, of which
+    The overhead of recording is measured continuously: one step in 4, and later one in 192, is a shadow step, of which
     hardly anything is recorded. While the overhead exceeds `budget`, a share of a step (0.01 or "1%"; 0: no limit),
-    less is recorded: no operators, then no allocations, calls of modules and ranges either. Steps are always recorded.
+    less is recorded: no operators, then no allocations, calls of modules and ranges either. Steps are always recorded,
+    tiny ones in groups.
 
     Every `sample_ms` milliseconds, the Python stacks of all threads are sampled from outside the interpreter (0: never).
 
@@ -232,14 +233,14 @@ class black_box:
         global _steps
         from opstrobe.launcher.steps import StepWatch
 
-        ended = self._end_step if _core.watch_is_on() else self._end_unwatched_step
+        ended = None if _core.watch_is_on() else self._end_unwatched_step
         if _steps is None:
-            _steps = StepWatch(ended, warn)
+            _steps = StepWatch(ended, warn, self._check_spill)
         else:
-            _steps.restart(ended)
+            _steps.restart(ended, self._check_spill)
 
-    def _end_step(self, begin: int, end: int) -> None:
-        if _core.watch_step(begin, end) and self._profile is not None:  # once a second
+    def _check_spill(self) -> None:
+        if self._profile is not None and self._profile.profiler is not None:
             self._profile.profiler.check_spill()
 
     def _end_unwatched_step(self, begin: int, end: int) -> None:
