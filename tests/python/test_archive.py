@@ -260,6 +260,12 @@ def test_misuse_is_explained(archive, tmp_path):
     assert status == 1 and "choose from step_ms" in errors
     status, _, errors = command("sql", archive, "select nothing from steps")
     assert status == 1 and "nothing" in errors
+    status, printed, _ = command("trend", archive, "--metric", "peak_mb")
+    assert status == 0 and printed == (
+        "no trace has peak_mb (opstrobe run --memory records it) and a commit; '--by date' also shows traces without one\n"
+    )
+    status, _, errors = command("lst", archive)
+    assert status == 2 and "'lst'" in errors and "trend" in errors and "answer" not in errors
     (archive / "_opstrobe.json").write_text('{"format": 99}')
     status, _, errors = command("list", archive)
     assert status == 1 and "format 99" in errors

@@ -446,6 +446,13 @@ def test_script_of_statements_and_commands(recorded):
     ]
 
 
+def test_words_that_other_shells_have(recorded):
+    status, printed, errors = command(recorded, input="help\nselect\n1 as quit;\nEXIT;\nselect nothing;\n")
+    assert status == 0, errors
+    assert printed.startswith("A statement of SQL ends with a semicolon.") and "│ quit  │" in printed
+    assert command(recorded, input="quit\nselect nothing;\n") == (0, "", "")
+
+
 def test_script_writes_in_the_format_that_is_selected(recorded, tmp_path):
     assert command("--format", "csv", recorded, input="select 1 as a;\nselect 2 as b;\n")[:2] == (0, "a\n1\nb\n2\n")
     (tmp_path / "q.sql").write_text(f"{STEPS};\n")
@@ -514,7 +521,9 @@ def test_shell_completes_and_remembers(recorded, tmp_path):
         seen = seen[seen.index(text) + len(text) :]
 
     until(b"sql> ")
-    os.write(leader, b"select max(optimizer\t")
+    os.write(leader, b"sel\t")  # only words that begin a statement, not columns such as self_ns
+    until(b"select")
+    os.write(leader, b" max(optimizer\t")
     until(b"optimizer_ns")
     os.write(leader, b") is not null as known from steps;\n")
     until(b"true")

@@ -69,8 +69,6 @@ def _parser() -> argparse.ArgumentParser:
     trend.add_argument(
         "--format", choices=("text", "json"), default="text", metavar="FORMAT", help="text or json (default: text)"
     )
-    # Started by `opstrobe serve`; not listed.
-    commands.add_parser("answer", allow_abbrev=False).add_argument("location")
     command("compact", "join small files of a job and a day, and delete what killed writers left")
     remove = command("remove", "remove old traces")
     remove.add_argument("--older-than", required=True, metavar="AGE", help="such as 90d, 12w or 2y")
@@ -175,7 +173,8 @@ def _trend(options: argparse.Namespace) -> int:
 def _print_points(options: argparse.Namespace, points: Sequence[Point], jumps: Sequence[Jump]) -> None:
     if not points:
         hint = "; '--by date' also shows traces without one" if options.by == "commit" else ""
-        print(f"no trace has {options.metric} and a {options.by}{hint}")
+        source = " (opstrobe run --memory records it)" if options.metric == "peak_mb" else ""
+        print(f"no trace has {options.metric}{source} and a {options.by}{hint}")
         return
     starts = {jump.at: jump for jump in jumps}
     width = max(len(options.by), *(len(point.key) for point in points))
@@ -213,7 +212,11 @@ def _remove(options: argparse.Namespace) -> int:
 
 
 def main() -> None:
-    options = _parser().parse_args()
+    # Started by `opstrobe serve`; not listed.
+    if len(sys.argv) == 3 and sys.argv[1] == "answer":
+        options = argparse.Namespace(command="answer", location=sys.argv[2])
+    else:
+        options = _parser().parse_args()
     try:
         from opstrobe.archiving import packages  # noqa: F401
 

@@ -36,6 +36,7 @@ A statement of SQL ends with a semicolon.
 .help            show this text
 .quit            exit, like Ctrl-D"""
 _MODES = ("text", "csv", "json", "markdown")
+_FIRST_WORDS = ["select", "with", "from", "describe", "show", "summarize", "help", "quit", "exit"]
 _WORDS = (
     "select from where group by order limit having join using as and or not distinct count sum avg median min max desc "
     "with case when then else end between is null in like over partition describe summarize show tables"
@@ -119,6 +120,8 @@ class _Shell:
         """Adds a line. Runs it if it is a command, or if it completes a statement."""
         if not self.pending and line.lstrip().startswith("."):
             self._command(line)
+        elif not self.pending and line.strip().rstrip(";").lower() in _WORDS_FOR_COMMANDS:
+            self._command(f".{line.strip().lower()}")
         elif (self.pending + line).strip():
             self.pending += line + "\n"
             if sqlite3.complete_statement(self.pending):
@@ -243,6 +246,10 @@ _COMMANDS: dict[str, Callable[[_Shell, list[str]], None]] = {
 }
 
 
+# As other shells have them: none of them begins a statement.
+_WORDS_FOR_COMMANDS = ("help", "quit", "exit")
+
+
 def _prepare_terminal(shell: _Shell) -> None:
     try:
         import readline
@@ -279,9 +286,11 @@ def _save_history(path: pathlib.Path) -> None:
 
 
 def _completions(database: Answers, text: str, *, at_start: bool) -> list[str]:
-    """Words that may continue a text: columns after the name or alias of a table and a dot; else also tables and keywords."""
-    if at_start and text.startswith("."):
-        return [name for name in _COMMANDS if name.startswith(text)]
+    """Words that may continue a text: commands and words that begin a statement at the start; columns after the name or alias of a table
+    and a dot; else also tables and keywords."""
+    if at_start:
+        words = [*_COMMANDS] if text.startswith(".") else _FIRST_WORDS
+        return [word for word in words if word.startswith(text.lower())]
     declared = database.tables()
     columns = {str(column["name"]) for table in declared for column in table["columns"]}
     columns |= {column["name"] for column in database.shared_columns()}
