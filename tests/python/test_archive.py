@@ -164,6 +164,15 @@ def test_url(tmp_path):
 # --- writers ----------------------------------------------------------------------------------------------------------
 
 
+def test_adding_imports_no_pandas(tmp_path):
+    program = f"""
+import sys
+import opstrobe.archive
+assert opstrobe.archive.add({str(tmp_path / "archive")!r}, {[str(made(tmp_path, rank)) for rank in range(2)]!r})
+assert "pandas" not in sys.modules"""
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
 def test_a_trace_is_added_once(archive, tmp_path):
     assert opstrobe.archive.add(archive, tmp_path, job="llama-70b") == []
     assert len(opstrobe.archive.add(archive, tmp_path, job="other")) == 3

@@ -15,7 +15,7 @@ from opstrobe.archiving.location import TRACES, Location
 from opstrobe.archiving.packages import pyarrow
 from opstrobe.archiving.runs import Runs, rank_of
 from opstrobe.query.schema import tables
-from opstrobe.query.tables import plain_type, schema_of
+from opstrobe.query.tables import constant, plain_type, schema_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -70,7 +70,13 @@ def add(
     rank = trace.rank(path) if rank is None else rank
     of_job = rank_of(trace, path, rank)
     run = run or about["run"] or runs.find(of_job, date) or name
-    whose = {"path": path, "rank": rank, "trace": name, "run": run, "commit": commit or about["commit"]}
+    whose: dict[str, int | str | None] = {
+        "path": path,
+        "rank": rank,
+        "trace": name,
+        "run": run,
+        "commit": commit or about["commit"],
+    }
     is_new = location.write(runs.job, date.isoformat(), name, functools.partial(_fill, trace, whose))
     runs.add(run, of_job)
     return name, is_new
@@ -105,7 +111,7 @@ def _time_of(trace: _core.Trace, path: str) -> float:
     return start if start > 1e9 else os.path.getmtime(path)
 
 
-def _fill(trace: _core.Trace, whose: Mapping[str, object], folder: str) -> None:
+def _fill(trace: _core.Trace, whose: Mapping[str, int | str | None], folder: str) -> None:
     for declared in tables():
         table = str(declared["id"])
         rows = pyarrow.Table.from_batches([pyarrow.RecordBatch._import_from_c_capsule(*trace.table(table, None))])
@@ -115,7 +121,7 @@ def _fill(trace: _core.Trace, whose: Mapping[str, object], folder: str) -> None:
             with writer(folder, table, rows.schema) as file:
                 file.write_table(_with_whose(rows, whose), row_group_size=_GROUP_ROWS)
     start_ns, stop_ns = trace.start_ns, trace.stop_ns
-    row = {
+    row: dict[str, int | str | None] = {
         **whose,
         "start_ns": start_ns,
         "dur_ns": stop_ns - start_ns,
@@ -123,18 +129,14 @@ def _fill(trace: _core.Trace, whose: Mapping[str, object], folder: str) -> None:
         "source_bytes": os.path.getsize(str(whose["path"])),
         "schema": schema_version(),
     }
-    write_traces(folder, pyarrow.Table.from_pylist([row], TRACES_SCHEMA))
+    # Not Table.from_pylist(), which imports pandas.
+    columns = [constant(row[field.name], field.type, 1) for field in TRACES_SCHEMA]
+    write_traces(folder, pyarrow.Table.from_arrays(columns, TRACES_SCHEMA.names).cast(TRACES_SCHEMA))
 
 
-def _with_whose(rows: pyarrow.Table, whose: Mapping[str, object]) -> pyarrow.Table:
+def _with_whose(rows: pyarrow.Table, whose: Mapping[str, int | str | None]) -> pyarrow.Table:
     for field in _WHOSE_FIELDS:
-        value = whose[field.name]
-        if value is None or field.name == "rank":
-            column = pyarrow.repeat(pyarrow.scalar(value, field.type), rows.num_rows)
-        else:
-            index = pyarrow.repeat(pyarrow.scalar(0, pyarrow.int8()), rows.num_rows)
-            column = pyarrow.DictionaryArray.from_arrays(index, pyarrow.array([value], pyarrow.utf8()))
-        rows = rows.append_column(field.name, column)
+        rows = rows.append_column(field.name, constant(whose[field.name], field.type, rows.num_rows))
     return rows
 
 

@@ -81,9 +81,7 @@ def _complete(schema: pyarrow.Schema, batch: pyarrow.RecordBatch, path: str, ran
     rows = batch.num_rows
     read = dict(zip(batch.schema.names, batch.columns))
     arrays = [read[field.name] if field.name in read else _nulls(rows, field.type) for field in list(schema)[:-2]]
-    zeros = pyarrow.Array.from_buffers(pyarrow.int8(), rows, [None, _zeros(rows)], 0)
-    arrays.append(pyarrow.DictionaryArray.from_arrays(zeros, _one_text(path)))
-    arrays.append(_nulls(rows, _RANK.type) if rank is None else _repeated(rank, rows))
+    arrays += [constant(path, _PATH.type, rows), constant(rank, _RANK.type, rows)]
     return pyarrow.RecordBatch.from_arrays(arrays, schema=schema)
 
 
@@ -120,6 +118,16 @@ def _repeated(value: int, rows: int) -> pyarrow.Array:
     return pyarrow.Array.from_buffers(
         pyarrow.int64(), rows, [None, pyarrow.py_buffer(array.array("q", [value]) * rows)], 0
     )
+
+
+def constant(value: int | str | None, kind: pyarrow.DataType, rows: int) -> pyarrow.Array:
+    """Equal values. Texts are a dictionary with one entry."""
+    if value is None:
+        return _nulls(rows, kind)
+    if isinstance(value, int):
+        return _repeated(value, rows)
+    zeros = pyarrow.Array.from_buffers(pyarrow.int8(), rows, [None, _zeros(rows)], 0)
+    return pyarrow.DictionaryArray.from_arrays(zeros, _one_text(value))
 
 
 def plain_type(kind: pyarrow.DataType) -> pyarrow.DataType:
