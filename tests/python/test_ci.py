@@ -2,6 +2,8 @@
 """Gates for continuous integration: counts of two traces, and times of interleaved runs."""
 
 import json
+import os
+import pty
 import random
 import subprocess
 import sys
@@ -222,3 +224,15 @@ def test_ab_compares_cpu_time(tmp_path):
     assert found["slower"] and found["time"]["lower"] > 1 and max(found["base"]) < 0.2
     status, _, errors = ab(tmp_path, "--clock", "sun", "--", "true", "true")
     assert status == 2 and "choose from" in errors and "cpu" in errors
+
+
+def test_ab_shows_its_progress_on_a_terminal(tmp_path):
+    leader, follower = pty.openpty()
+    words = ["opstrobe", "ab", "--pairs", "11", "--", "true", "true"]
+    done = subprocess.run(words, stdout=subprocess.PIPE, stderr=follower, timeout=300, cwd=tmp_path)
+    os.close(follower)
+    shown = os.read(leader, 65536).decode()
+    os.close(leader)
+    assert done.returncode == 0 and done.stdout.startswith(b"HEAD takes"), shown
+    assert "opstrobe ab: 1 of 11 pairs" in shown and shown.endswith("\r\033[K") and "11 of 11" not in shown
+    assert ab(tmp_path, "--pairs", "11", "--", "true", "true")[2] == ""

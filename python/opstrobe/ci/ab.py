@@ -100,6 +100,13 @@ def _step_seconds(trace: str) -> float | None:
     return None if found[0] is None else float(found[0])
 
 
+def _print_progress(done: int, pairs: int) -> None:
+    """On a terminal, a line that the next one replaces."""
+    if sys.stderr.isatty():
+        text = f"opstrobe ab: {done} of {pairs} pairs" if done < pairs else ""
+        print(f"\r{text}\033[K", end="", file=sys.stderr, flush=True)
+
+
 def measure(options: argparse.Namespace, folder: str) -> tuple[Interval, list[float], list[float]]:
     from opstrobe.ci.intervals import compare
 
@@ -116,6 +123,7 @@ def measure(options: argparse.Namespace, folder: str) -> tuple[Interval, list[fl
             times[name].append(seconds)
             if i and os.path.exists(trace):
                 os.unlink(trace)
+        _print_progress(i + 1, options.pairs)
     return compare(times["base"], times["head"]), times["base"], times["head"]
 
 
