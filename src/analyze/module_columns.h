@@ -35,7 +35,7 @@ RESULT_GETTER(module_get_percent, struct ops_module_row, number, result_round(10
 	 .about = "Number of calls", RESULT_FIELD(struct ops_module_row, calls)}, \
 	{.name = "parameters", .type = RESULT_COUNT, .title = "Parameters", \
 	 .about = "Number of elements of the parameters", RESULT_FIELD(struct ops_module_row, parameter_count)}, \
-	{.name = "percent", .type = RESULT_PERCENT, .title = "Share", .nullable = true, \
+	{.name = "percent", .type = RESULT_PERCENT, .title = "Of steps", .nullable = true, \
 	 .about = "Forward and backward time, of the time of the steps on the host; without steps, of the complete trace", .get = module_get_percent}, \
 	{.name = "step_us", .type = RESULT_TIME, .title = "Per step", .nullable = true, \
 	 .about = "Forward and backward time over the number of steps; null without steps", .get = module_get_step}, \

@@ -21,7 +21,7 @@ def plain_environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith("OPSTROBE_")}
 
 
-def take_watcher() -> int:
+def pop_watcher() -> int:
     """Returns the socket of the process that reports SIGKILL (src/cli/run.c), and keeps it from the program's children; -1 if there
     is none."""
     try:

@@ -25,7 +25,7 @@ from opstrobe import ProfilerAction, _core
 from opstrobe.compat.torch_import import call_when_imported
 from opstrobe.launcher.machine_roof import measure_roof
 from opstrobe.launcher.output import Output, rank_of_job
-from opstrobe.launcher.own_process import plain_environment, python_command, take_watcher
+from opstrobe.launcher.own_process import plain_environment, python_command, pop_watcher
 from opstrobe.launcher.program import Program
 from opstrobe.launcher.steps import StepWatch
 from opstrobe.recording import bridge, roof, spill
@@ -83,7 +83,7 @@ class RunRecorder:
         self._interrupted = False  # by Ctrl-C while measuring
         self._failed = False
         self._mask = threading.local()
-        self._watcher = take_watcher()
+        self._watcher = pop_watcher()
         self._children = 0  # number of processes started by this one, which are not recorded
 
     def arm(self) -> None:

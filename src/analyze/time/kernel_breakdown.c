@@ -78,7 +78,7 @@ static const struct result_column mix_columns[] = {
 	 .about = "Class of the work; of several that overlap, all of them", RESULT_FIELD(struct mix, name)},
 	{.name = "sum", .type = RESULT_TIME, .title = "Total", .about = "Time with this work alone, over all ranks",
 	 RESULT_FIELD(struct mix, sum_ns)},
-	{.name = "percentage", .type = RESULT_PERCENT, .title = "Share", .about = "The time, of that of all rows",
+	{.name = "percentage", .type = RESULT_PERCENT, .title = "Of all rows", .about = "The time, of that of all rows",
 	 RESULT_FIELD(struct mix, percent)},
 };
 const struct result_declaration table_kernels_by_type =

@@ -65,7 +65,7 @@ static const struct result_column kernel_columns[] = {
 	 .about = "Threads of a block in each direction", BY_OPERATOR_ONLY, KERNEL_FIELD(block)},
 	{.name = "calls", .type = RESULT_COUNT, .title = "Calls", .about = "Number of launches", KERNEL_FIELD(calls)},
 	{.name = "total_us", .type = RESULT_TIME, .title = "Total", .about = "Sum of the durations", KERNEL_FIELD(total_ns)},
-	{.name = "percent", .type = RESULT_PERCENT, .title = "Share", .about = "Share of the time of all kernels",
+	{.name = "percent", .type = RESULT_PERCENT, .title = "Of kernels", .about = "Share of the time of all kernels",
 	 .get = get_kernel_percent},
 	PER_STEP_COLUMNS(get_kernel_step, get_kernel_step_calls),
 	{.name = "mean_us", .type = RESULT_TIME, .title = "Mean", .about = "Mean duration", .get = get_kernel_mean},
@@ -111,7 +111,7 @@ static const struct result_column category_columns[] = {
 	 .about = "What the device work computes, by its name: kernels, copies and fills", CATEGORY_FIELD(category)},
 	{.name = "calls", .type = RESULT_COUNT, .title = "Calls", .about = "Number of kernels, copies and fills", CATEGORY_FIELD(calls)},
 	{.name = "total_us", .type = RESULT_TIME, .title = "Total", .about = "Sum of the durations", CATEGORY_FIELD(total_ns)},
-	{.name = "percent", .type = RESULT_PERCENT, .title = "Share", .about = "Share of the time of all device work",
+	{.name = "percent", .type = RESULT_PERCENT, .title = "Of device work", .about = "Share of the time of all device work",
 	 .get = get_category_percent},
 	PER_STEP_COLUMNS(get_category_step, get_category_step_calls),
 };

@@ -40,6 +40,7 @@ static const struct result_column list_columns[] = {
 	{.name = "where", .type = RESULT_TEXT, .priority = RESULT_BELOW, .option = WITH_LINES, PAGE_FIELD(where)},
 };
 #define FIRST_TIME 2
+#define SHARE 7 /* before it, columns may be left out */
 static const struct result_declaration list_table = RESULT_DECLARATION("list", "What takes most time", list_columns);
 
 /* The first rows of a table, and the sums over all rows. */
@@ -63,8 +64,8 @@ static void add_row(struct shown *shown, struct page_row row, int64_t total_ns, 
 	shown->second_ns += (double)row.second_ns;
 }
 
-/* Shares and times per step refer to the last column of times. The longest bar is full. */
-static void put_list(struct page *page, const char *title, const char *first, unsigned options, struct shown *shown)
+/* Shares and times per step refer to the last column of times. The longest bar is full. `base` is what shares are shares of. */
+static void put_list(struct page *page, const char *title, const char *first, const char *base, unsigned options, struct shown *shown)
 {
 	bool two = options & TWO_TIMES;
 	double sum_ns = two ? shown->second_ns : shown->first_ns, most = 0;
@@ -77,6 +78,9 @@ static void put_list(struct page *page, const char *title, const char *first, un
 	result_declare(&table, &list_table, options | (steps > 1 ? PER_STEP : 0));
 	if (table.columns.count > FIRST_TIME)
 		table.columns.items[FIRST_TIME].title = first;
+	for (size_t i = 0; i < table.columns.count; i++)
+		if (table.columns.items[i].name == list_columns[SHARE].name)
+			table.columns.items[i].title = base;
 	for (size_t i = 0; i < shown->count && i < PAGE_ROWS; i++) {
 		struct page_row *row = &shown->rows[i];
 		int64_t ns = two ? row->second_ns : row->first_ns;
@@ -118,7 +122,8 @@ bool page_operators(struct page *page)
 	if (!view_each_operator(page->views, SIZE_MAX, add_operator, &shown))
 		return false;
 	if (shown.count)
-		put_list(page, "operators", "self CPU", WITH_LINES | (shown.second_ns > 0 ? TWO_TIMES : 0), &shown);
+		put_list(page, "operators", "self CPU", shown.second_ns > 0 ? "of device" : "of CPU",
+		         WITH_LINES | (shown.second_ns > 0 ? TWO_TIMES : 0), &shown);
 	return true;
 }
 
@@ -154,7 +159,7 @@ bool page_kernels(struct page *page)
 	if (!view_each_kernel(page->views, false, SIZE_MAX, add_kernel, &shown))
 		return false;
 	page->out.failed |= !name_kernels(&shown, &arena);
-	put_list(page, "kernels", "time", 0, &shown);
+	put_list(page, "kernels", "time", "of kernels", 0, &shown);
 	ops_arena_release(&arena);
 	return true;
 }
@@ -205,7 +210,8 @@ static bool put_modules(struct page *page, const struct ops_module_row *rows, si
 	for (size_t i = 0; i < count && entries[i].own_ns > 0; i++)
 		add_row(&shown, (struct page_row){.name = view_text_lists_module_name(entries[i].row), .calls = entries[i].row->calls,
 		                                  .first_ns = entries[i].own_ns}, calls_ns(entries[i].row, device), OPS_NONE);
-	put_list(page, backward ? "modules with backward" : "modules", device ? "self device" : "self CPU", 0, &shown);
+	put_list(page, backward ? "modules with backward" : "modules", device ? "self device" : "self CPU",
+	         device ? "of device" : "of CPU", 0, &shown);
 	ops_free(entries);
 	return true;
 }

@@ -36,7 +36,8 @@ interface Props {
 interface Sum extends RangeRow {
 	/** The name of its part, if there are several. */
 	rank: string;
-	share: number;
+	/** null: an annotation on a device. */
+	share: number | null;
 }
 
 const RANK: Column<Sum> = { id: "rank", title: "Trace", kind: "text", groups: true, value: (row) => row.rank };
@@ -47,7 +48,7 @@ const COLUMNS: Column<Sum>[] = [
 	{ id: "count", title: "Count", kind: "count", value: (row) => row.count },
 	{ id: "total", title: "Total", kind: "us", value: (row) => row.total_ns / 1000, about: "Duration within the range" },
 	{ id: "self", title: "Self", kind: "us", bar: true, value: (row) => row.self_ns / 1000, about: "Without the events inside it" },
-	{ id: "share", title: "Share", kind: "share", value: (row) => row.share, about: "Share of the self times on the CPU; for device work, of those on devices" },
+	{ id: "share", title: "Of CPU or GPU", kind: "share", value: (row) => row.share, about: "Share of the self times on the CPU; for device work, of that on devices. Annotations on devices are no work" },
 	{ id: "max", title: "Longest", kind: "us", total: "max", value: (row) => row.max_ns / 1000 },
 ];
 
@@ -110,14 +111,16 @@ function requestsOf(state: TimelineState, from: number, to: number, tracks: read
 	});
 }
 
-/** Ranges of a complete session are not work. */
+const DEVICE_ANNOTATION = "gpu_user_annotation";
+
+/** Ranges of a complete session are not work. Neither are annotations on devices, which contain the work and the gaps in it. */
 function sumsOf(rows: readonly RangeRow[], rank: string): Sum[] {
 	const work = rows.filter((row) => row.kind !== "Trace");
-	const selfOf = (device: boolean): number => work.reduce((sum, row) => sum + (isDeviceKind(row.kind) === device ? row.self_ns : 0), 0);
+	const selfOf = (device: boolean): number => work.reduce((sum, row) => sum + (isDeviceKind(row.kind) === device && row.kind !== DEVICE_ANNOTATION ? row.self_ns : 0), 0);
 	const self = { cpu: selfOf(false), device: selfOf(true) };
 	return work.map((row) => {
 		const all = isDeviceKind(row.kind) ? self.device : self.cpu;
-		return { ...row, rank, share: all > 0 ? row.self_ns / all : 0 };
+		return { ...row, rank, share: row.kind === DEVICE_ANNOTATION ? null : all > 0 ? row.self_ns / all : 0 };
 	});
 }
 

@@ -67,7 +67,7 @@ function columnsFor(reply: OperatorsReply, byShape: boolean): Column<Row>[] {
 	}
 	const [host_self, ...host] = HOST;
 	columns.push(CALLS, device ? DEVICE[0]! : host_self!);
-	columns.push({ id: "share", title: "Share", kind: "share", value: (row) => row.share, total: "sum", about: `Of the self time of all operators, on the ${device ? "device" : "CPU"}` });
+	columns.push({ id: "share", title: device ? "Of device" : "Of CPU", kind: "share", value: (row) => row.share, total: "sum", about: `Of the self time of all operators, on the ${device ? "device" : "CPU"}` });
 	if (device) columns.push(DEVICE[1]!, host_self!);
 	columns.push(...host.map(less));
 	if (reply.steps.rows.length > 1) columns.push(...PER_STEP);

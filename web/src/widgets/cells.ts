@@ -3,6 +3,7 @@
 // The text of a column's cells, and the width of the column.
 import { formatCount } from "../format/units";
 import { type Kind, type Scale, scaleOf, signed } from "../format/scale";
+import { sharedBeginnings } from "./name_split";
 import { type Cell, cellText, type Column, type Order } from "./table_model";
 
 export interface CellScale {
@@ -13,6 +14,8 @@ export interface CellScale {
 	/** The width for the grid's template, and the minimum in characters. */
 	width: string;
 	least: number;
+	/** Of wide texts: how much of them is truncated first. */
+	splits?: ReadonlyMap<string, number> | undefined;
 }
 
 const NOTHING = "–";
@@ -52,11 +55,13 @@ const TREE_ROOM = 10;
 
 function textScale<R>(column: Column<R>, rows: readonly R[], indent: number, arrow: number): CellScale {
 	let longest = titleRoom(column.title, "") + arrow;
-	for (const row of rows.slice(0, 300)) longest = Math.max(longest, textRoom(column.shown ? column.shown(row) : cellText(column.value(row))));
+	const textOf = (row: R) => (column.shown ? column.shown(row) : cellText(column.value(row)));
+	for (const row of rows.slice(0, 300)) longest = Math.max(longest, textRoom(textOf(row)));
+	const splits = column.wide ? sharedBeginnings(rows.map(textOf)) : undefined;
 	longest += indent;
 	const least = Math.min(longest, (column.wide ? 15 : 16) + indent);
 	const width = column.wide ? `minmax(${least}ch, ${Math.min(longest, 100)}fr)` : `minmax(${least}ch, ${Math.min(longest, 40)}ch)`;
-	return { unit: "", largest: 0, text: cellText, width, least };
+	return { unit: "", largest: 0, text: cellText, width, least, splits };
 }
 
 function figureScale<R>(column: Column<R>, rows: readonly R[], scale: Scale, largest: number, arrow: number): CellScale {

@@ -230,7 +230,7 @@ function LineRow<R>(props: LineRowProps<R>) {
 					>
 						{column.bar && row !== null && <Bar cell={cell} largest={scale?.largest ?? 0} />}
 						{i === 0 && <Twig line={line} tree={props.tree} onFlip={props.onFlip} />}
-						{i === 0 && group ? <GroupTitle title={group.title} count={group.count} /> : <CellText column={column} row={row} text={row !== null && column.shown ? column.shown(row) : cellShown(cell, row, scale)} />}
+						{i === 0 && group ? <GroupTitle title={group.title} count={group.count} /> : <CellText column={column} row={row} text={row !== null && column.shown ? column.shown(row) : cellShown(cell, row, scale)} split={scale?.splits} />}
 					</div>
 				);
 			})}
@@ -252,12 +252,24 @@ function cellShown(cell: Cell, row: unknown, scale: CellScale | undefined): stri
 	return scale?.text(cell) ?? "";
 }
 
-function CellText<R>({ column, row, text }: { column: Column<R>; row: R | null; text: string }) {
-	if (row === null || !column.link) return <>{text}</>;
+function CellText<R>({ column, row, text, split }: { column: Column<R>; row: R | null; text: string; split: ReadonlyMap<string, number> | undefined }) {
+	const at = split?.get(text);
+	const shown = at === undefined ? text : <SplitText text={text} at={at} />;
+	if (row === null || !column.link) return <>{shown}</>;
 	return (
 		<a href={column.link(row)} tabIndex={-1} onClick={(event) => event.stopPropagation()}>
-			{text}
+			{shown}
 		</a>
+	);
+}
+
+/** A text whose beginning is truncated first. */
+function SplitText({ text, at }: { text: string; at: number }) {
+	return (
+		<span class="split">
+			<span class="split-start">{text.slice(0, at)}</span>
+			<span class="split-end">{text.slice(at)}</span>
+		</span>
 	);
 }
 

@@ -16,6 +16,8 @@ let browser: Browser;
 let server: Server;
 const folder = mkdtempSync(join(tmpdir(), "opstrobe-operators-"));
 const gpu = join(folder, "gpu.pt.trace.json");
+const alike = join(folder, "alike.pt.trace.json");
+const ALIKE = ["256x128_32x3_tn_align8", "128x128_64x3_tn_align8"].map((tile) => `sm80_xmma_gemm_f32f32_tf32f32_f32_nn_n_tilesize_warpgroupsize_stage3_tensor16x8x8_kernel_trace_of_a_long_name_${tile}`);
 
 beforeAll(async () => {
 	const event = (name: string, cat: string, ts: number, dur: number, args: object) => ({ ph: "X", name, cat, ts, dur, pid: cat === "kernel" ? 0 : 1, tid: cat === "kernel" ? 7 : 1, args });
@@ -30,8 +32,18 @@ beforeAll(async () => {
 			],
 		}),
 	);
+	writeFileSync(
+		alike,
+		JSON.stringify({
+			traceEvents: ALIKE.flatMap((name, i) => [
+				event("aten::mm", "cpu_op", 100 * i, 50, { "External id": i + 1 }),
+				event("cudaLaunchKernel", "cuda_runtime", 100 * i + 5, 5, { "External id": i + 1, correlation: i + 1 }),
+				event(name, "kernel", 100 * i + 30, 40, { "External id": i + 1, correlation: i + 1, device: 0, stream: 7 }),
+			]),
+		}),
+	);
 	browser = await launch();
-	server = await Server.start(recorded, gpu);
+	server = await Server.start(recorded, gpu, alike);
 });
 afterAll(async () => {
 	await server.stop();
@@ -128,6 +140,24 @@ test("the chosen operator shows its calls by duration and the lines that make th
 	await tab.shot("operator-side-panel");
 	await panel.locator("a.place-link").first().click();
 	await page.waitForFunction((longest) => location.hash.includes(`event=${longest}`), calls.longest[0]!.row);
+	await tab.close();
+	tab.expectQuiet();
+});
+
+test("long names of kernels are truncated before what differs", async () => {
+	const tab = await Tab.open(browser, server.at("kernels", server.trace("alike.pt")), { viewport: { width: 1400, height: 900 } });
+	const cells = tab.page.locator(".grid-body [data-column=name]");
+	await cells.first().waitFor();
+	expect((await cells.allTextContents()).sort()).toEqual([...ALIKE].sort());
+	for (const cell of await cells.all()) {
+		const [start, end] = [cell.locator(".split-start"), cell.locator(".split-end")];
+		expect(await start.evaluate((part) => part.scrollWidth > part.clientWidth)).toBe(true);
+		expect(await end.evaluate((part) => part.scrollWidth <= part.clientWidth)).toBe(true);
+		expect(await end.textContent()).toMatch(/^\d+x128_/);
+		const [outer, inner] = [(await cell.boundingBox())!, (await end.boundingBox())!];
+		expect(inner.x + inner.width).toBeLessThanOrEqual(outer.x + outer.width);
+	}
+	expect(await tab.page.locator(".grid-head").innerText()).toContain("Of kernels");
 	await tab.close();
 	tab.expectQuiet();
 });

@@ -12,6 +12,7 @@ import { Server } from "./server";
 
 const folder = mkdtempSync(join(tmpdir(), "opstrobe-tools-"));
 const path = join(folder, "made.pt.trace.json");
+const annotated = join(folder, "annotated.pt.trace.json");
 
 let browser: Browser;
 let server: Server;
@@ -35,8 +36,19 @@ beforeAll(async () => {
 	add("aten::linear", "cpu_op", 3, 1003, 980);
 	events.push({ ph: "i", s: "g", name: "Record Window End", cat: "", pid: "", tid: "", ts: 90_000 });
 	writeFileSync(path, JSON.stringify({ traceEvents: events }));
+	const device = { pid: 0, tid: 7, args: { device: 0, stream: 7 } };
+	writeFileSync(
+		annotated,
+		JSON.stringify({
+			traceEvents: [
+				{ ph: "X", name: "forward", cat: "gpu_user_annotation", ts: 100, dur: 900, ...device },
+				{ ph: "X", name: "gemm", cat: "kernel", ts: 200, dur: 100, ...device },
+				{ ph: "X", name: "softmax", cat: "kernel", ts: 500, dur: 300, ...device },
+			],
+		}),
+	);
 	browser = await launch();
-	server = await Server.start(path);
+	server = await Server.start(path, annotated);
 });
 afterAll(async () => {
 	await server.stop();
@@ -102,6 +114,14 @@ test("one click shows a typical step, another the whole trace", async () => {
 	await said(tab, "range").toBe("0-900000");
 	await page.getByRole("button", { name: "Whole trace" }).click();
 	await page.locator(".tl-canvas").waitFor();
+	await tab.close();
+	tab.expectQuiet();
+});
+
+test("annotations on devices are no device work", async () => {
+	const tab = await Tab.open(browser, server.at("timeline", server.trace("annotated.pt")));
+	const shares = async () => (await readGrid(tab.page, "What runs in this range")).rows.map((row) => `${row.name} ${row.share}`).sort();
+	await expect.poll(shares).toEqual(["forward –", "gemm 25.00", "softmax 75.00"]);
 	await tab.close();
 	tab.expectQuiet();
 });

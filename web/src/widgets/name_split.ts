@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Names that are too long for their column are truncated at the end of what they share with another name, so that what
+// differs stays visible: "cutlass::Kernel2<cutlass_80_te…bf16_s16816gemm_relu".
+
+/** A shorter beginning is not worth its dots. */
+const LEAST = 12;
+/** With more names, looking for beginnings takes too long. */
+const NAMES_MOST = 5000;
+
+/** Returns how many characters of each name another name begins with, up to the last word; without names that share few. */
+export function sharedBeginnings(names: Iterable<string>): Map<string, number> {
+	const sorted = [...new Set(names)].sort();
+	const splits = new Map<string, number>();
+	if (sorted.length > NAMES_MOST) return splits;
+	for (const [i, name] of sorted.entries()) {
+		const shared = Math.max(sharedLength(name, sorted[i - 1]), sharedLength(name, sorted[i + 1]));
+		const split = wordBefore(name, shared);
+		if (split >= LEAST && split < name.length) splits.set(name, split);
+	}
+	return splits;
+}
+
+function sharedLength(name: string, other: string | undefined): number {
+	let size = 0;
+	while (other !== undefined && size < name.length && name[size] === other[size]) size++;
+	return size;
+}
+
+/** Returns the start of the word that contains the position; of the last one if the position is the end. */
+function wordBefore(name: string, position: number): number {
+	let at = Math.min(position, name.length - 1);
+	while (at > 0 && /\w/.test(name[at - 1]!) && name[at - 1] !== "_") at--;
+	return at;
+}
