@@ -92,7 +92,7 @@ export function App({ source }: { source: DataSource }) {
 					</div>
 				)}
 				{list.state === "ready" && traces.length === 0 && (page === START || page === undefined) && <p class="note">No traces yet.</p>}
-				{page === START && traces.length > 0 && <Start traces={traces} />}
+				{page === START && traces.length > 0 && <Start source={source} traces={traces} />}
 				{page === ARCHIVE && archived && <Archive source={source} rows={archived} traces={traces} id={traceId} />}
 				{page === INCIDENTS && known && <Incidents source={source} incidents={known} traces={traces} id={traceId} />}
 				{!start && traces.length > 0 && !trace && <Gone view={view} traces={traces} />}

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // All served traces, grouped by job. Their facts appear as the server reads them.
-import { useMemo } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import { routeHref } from "../app/route";
 import type { TopFinding, TraceEntry, TraceSummary } from "../data/api";
 import { addTo } from "../data/groups";
+import type { AdviceReply } from "../data/replies";
+import { useReply } from "../data/reply";
+import type { DataSource } from "../data/source";
 import { isWallClock } from "../format/units";
 import { Table } from "../widgets/table";
 import type { Column } from "../widgets/table_model";
@@ -13,10 +16,16 @@ import type { Column } from "../widgets/table_model";
 interface Row {
 	traces: TraceEntry[];
 	children: Row[];
+	/** The first finding of the ranks together; null: none. Absent for one trace, before it is known, and if the ranks are too large. */
+	finding?: TopFinding | null;
 }
 
-export function Start({ traces }: { traces: readonly TraceEntry[] }) {
-	const rows = useMemo(() => rowsOf(traces), [traces]);
+/** Advice for the ranks of a job reads them again, so only this much is read for the list. */
+const RUN_BYTES_MOST = 256 * 1024 * 1024;
+const RUN_RANKS_MOST = 64;
+
+export function Start({ source, traces }: { source: DataSource; traces: readonly TraceEntry[] }) {
+	const rows = useRunFindings(source, useMemo(() => rowsOf(traces), [traces]));
 	const unread = traces.filter((trace) => trace.summary === null && trace.state !== "failed").length;
 	const above = useMemo(() => sharedFolder(traces), [traces]);
 	const name: Column<Row> = { id: "name", title: "Trace", kind: "text", value: (row) => nameOf(row, above), link: linkOf };
@@ -55,6 +64,36 @@ function rowsOf(traces: readonly TraceEntry[]): Row[] {
 		const ranks = [...members].sort((a, b) => (a.rank ?? 0) - (b.rank ?? 0));
 		return { traces: ranks, children: ranks.length > 1 ? ranks.map((trace) => ({ traces: [trace], children: [] })) : [] };
 	});
+}
+
+/** Adds the findings of runs, which are requested one after another. */
+function useRunFindings(source: DataSource, rows: readonly Row[]): readonly Row[] {
+	const [known, setKnown] = useState<ReadonlyMap<string, TopFinding | null | undefined>>(new Map());
+	const next = rows.find((row) => hasRunFinding(row) && !known.has(idsOf(row)));
+	const ids = next && idsOf(next);
+	const reply = useReply<AdviceReply>(source, ids && `traces/${ids}/advice`);
+	useEffect(() => {
+		if (ids === undefined || reply.state === "loading") return;
+		setKnown(new Map(known).set(ids, reply.state === "ready" ? (reply.data.findings[0] ?? null) : undefined));
+	}, [reply]);
+	return useMemo(
+		() =>
+			rows.map((row) => {
+				const finding = row.children.length > 0 ? known.get(idsOf(row)) : undefined;
+				return finding === undefined ? row : { ...row, finding };
+			}),
+		[rows, known],
+	);
+}
+
+function idsOf(row: Row): string {
+	return row.traces.map((trace) => trace.id).join(",");
+}
+
+/** Whether the row is a run whose ranks have been read and are small enough for advice about all of them. */
+function hasRunFinding(row: Row): boolean {
+	const bytes = row.traces.reduce((sum, trace) => sum + trace.bytes, 0);
+	return row.children.length > 0 && row.children.length <= RUN_RANKS_MOST && bytes <= RUN_BYTES_MOST && summaries(row).length === row.traces.length;
 }
 
 function summaries(row: Row): TraceSummary[] {
@@ -108,9 +147,13 @@ function ranksOf(row: Row): string | null {
 	return world === null || world === 1 ? `${rank}` : `${rank} of ${world}`;
 }
 
-/** Returns the finding with the largest gain among several ranks. */
+/** Returns the first finding of the run, or the largest one of single ranks, with the name of the rank. */
 function findingOf(row: Row): TopFinding | undefined {
-	const found = summaries(row).flatMap((summary) => summary.top_finding ?? []);
+	if (row.finding !== undefined) return row.finding ?? undefined;
+	const found = row.traces.flatMap(({ rank, name, summary }) => {
+		const finding = summary && summary.error === undefined ? summary.top_finding : null;
+		return finding ? [row.children.length > 0 ? { ...finding, title: `${rank === null ? name : `rank ${rank}`}: ${finding.title}` } : finding] : [];
+	});
 	return found.sort((a, b) => (b.predicted_gain_percent ?? 0) - (a.predicted_gain_percent ?? 0))[0];
 }
 
@@ -139,7 +182,7 @@ const COLUMNS: Column<Row>[] = [
 	{ id: "devices", title: "Devices", kind: "text", value: devicesOf, about: "Devices that ran kernels" },
 	{ id: "rank", title: "Ranks", kind: "text", value: ranksOf },
 	{ id: "gain", title: "Gain", kind: "pct", total: "none", value: (row) => findingOf(row)?.predicted_gain_percent ?? null, about: "Predicted gain of the top finding, as a share of a step" },
-	{ id: "finding", title: "Top finding", kind: "text", wide: true, value: findingText, about: "The first finding of the advice; for several ranks, the one with the largest gain" },
+	{ id: "finding", title: "Top finding", kind: "text", wide: true, value: findingText, about: "The first finding of the advice; for several ranks, of the advice for all of them. If they are too large, the largest finding of one of them, with its rank" },
 	{ id: "command", title: "Recorded by", kind: "text", wide: true, hidden: true, value: (row) => summaries(row)[0]?.command ?? null, about: "Command line, if Opstrobe recorded the trace" },
 	{ id: "host", title: "Host", kind: "text", hidden: true, value: (row) => [...new Set(summaries(row).flatMap((summary) => summary.host ?? []))].join(", ") || null },
 	{ id: "size", title: "Size", kind: "bytes", hidden: true, value: (row) => row.traces.reduce((sum, trace) => sum + trace.bytes, 0) },

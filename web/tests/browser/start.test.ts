@@ -9,7 +9,7 @@ import type { AdviceReply, OverviewReply } from "../../src/data/replies";
 import { violations } from "./axe";
 import { launch, Tab } from "./browser";
 import { expectShows, readGrid } from "./grid";
-import { printed, recorded, Server } from "./server";
+import { printed, recorded, Server, shared } from "./server";
 
 const folder = mkdtempSync(join(tmpdir(), "opstrobe-start-"));
 
@@ -68,6 +68,20 @@ test("each trace is a line with its steps, its command if that is shown, and its
 	await tab.shot("traces");
 	await tab.close();
 	tab.expectQuiet();
+});
+
+test.skipIf(!shared)("the finding of a run is that of all its ranks", async () => {
+	const ranks = join(shared!, "hta/dlrm_8rank");
+	const { findings } = printed("advise", ranks) as AdviceReply;
+	const run = await Server.start(ranks);
+	const tab = await Tab.open(browser, `${run.url}#/traces`);
+	await tab.page.getByText(/^Reading: /).waitFor({ state: "detached" });
+	const line = async () => (await readGrid(tab.page, "Traces")).rows[0]!;
+	await expect.poll(async () => (await line()).finding).toBe(findings[0]!.title);
+	expectShows((await line()).gain!, "%", findings[0]!.predicted_gain_percent!, "the gain");
+	await tab.close();
+	tab.expectQuiet();
+	await run.stop();
 });
 
 test("the list is sorted and filtered, and opens overviews; the overview's first finding is the same", async () => {
