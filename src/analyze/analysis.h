@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * How to implement an analysis (opstrobe/analyses.h): write a function that takes a run and fills a result, and add an
- * entry to the table in analysis.c.
+ * entry to analysis_list.h.
  *
  *     traces ─▶ event tables (events/) ─▶ analysis ─▶ result ─▶ text
  */
@@ -10,6 +10,7 @@
 
 #include <opstrobe/internal/analyses.h>
 
+#include "analyze/analysis_list.h"
 #include "analyze/events/event_table.h"
 #include "analyze/result.h"
 #include "analyze/tables.h"
@@ -104,59 +105,8 @@ enum ops_code analysis_fail_not_a_trace(const struct analysis_run *run, size_t i
 /* Gets the first file that is a trace, with or without events. Fails if there is none. */
 enum ops_code analysis_first_trace(const struct analysis_run *run, const struct ops_trace **ret_trace);
 
-analysis_function analysis_discovery;
-analysis_function analysis_parse;
-analysis_function analysis_load;
-analysis_function analysis_events;
-analysis_function analysis_profiler_steps;
-analysis_function analysis_temporal_breakdown;
-analysis_function analysis_kernels_by_type;
-analysis_function analysis_kernels_by_name;
-analysis_function analysis_comm_comp_overlap;
-analysis_function analysis_idle_time;
-analysis_function analysis_idle_intervals;
-analysis_function analysis_launch_stats;
-analysis_function analysis_queue_summary;
-analysis_function analysis_queue_series;
-analysis_function analysis_full_queue;
-analysis_function analysis_memory_summary;
-analysis_function analysis_memory_series;
-analysis_function analysis_counter_trace;
-analysis_function analysis_user_annotations;
-analysis_function analysis_annotated_kernels;
-analysis_function analysis_operator_launches;
-analysis_function analysis_call_graph;
-analysis_function analysis_kernel_sequences;
-analysis_function analysis_module_kernels;
-analysis_function analysis_critical_path;
-
-analysis_function analysis_potential_stragglers;
-analysis_function analysis_diff_iterations;
-analysis_function analysis_diff_compare;
-analysis_function analysis_diff_ops;
-analysis_function analysis_cupti_counters;
-analysis_function analysis_roofline;
-analysis_function analysis_nccl_collectives;
-analysis_function analysis_collective_bandwidth;
-analysis_function analysis_memory_timeline;
-analysis_function analysis_execution_trace;
-analysis_function analysis_info;
-analysis_function analysis_key_averages;
-analysis_function analysis_validate;
-analysis_function analysis_whatif;
-
-/* Analyses of complete traces; these have no event tables. */
-analysis_function analysis_overview;
-analysis_function analysis_kernels;
-analysis_function analysis_modules;
-analysis_function analysis_memory;
-analysis_function analysis_lines;
-analysis_function analysis_data_flow;
-analysis_function analysis_threads;
-analysis_function analysis_operator_roofline;
-analysis_function analysis_diff;
-analysis_function analysis_advise;
-analysis_function analysis_rules;
-analysis_function analysis_views;
+#define DECLARE(id, inputs, subject, options, function, ...) analysis_function function;
+ANALYSES(DECLARE) MORE_ANALYSES(DECLARE) TABLES(DECLARE)
+#undef DECLARE
 
 #endif
