@@ -42,6 +42,13 @@ static PyObject *module_memory_limit(PyObject *module, PyObject *unused)
 	return PyLong_FromUnsignedLongLong(ops_memory_limit());
 }
 
+static PyObject *module_free_memory(PyObject *module, PyObject *unused)
+{
+	(void)module;
+	(void)unused;
+	return PyLong_FromUnsignedLongLong(ops_free_memory());
+}
+
 static PyObject *module_is_one_job(PyObject *module, PyObject *args)
 {
 	struct ops_trace_job a = {.rank = -1}, b = a;
@@ -64,6 +71,8 @@ static PyMethodDef module_methods[] = {
 	 "is_one_job(a, b, same_folder) -> bool\n\nReturns whether two traces are from two ranks of one job. Each is (rank, world size, start_ns,\n"
 	 "end_ns), with -1 for what is unknown."},
 	{"clock", module_clock, METH_NOARGS, "clock() -> str\n\n\"tsc\", or \"monotonic: \" and why not the TSC."},
+	{"free_memory", module_free_memory, METH_NOARGS,
+	 "free_memory() -> int\n\nBytes that are free on the machine and in the control group, including those that cache files."},
 	{"memory_limit", module_memory_limit, METH_NOARGS, "memory_limit() -> int\n\nBytes that the machine and the control group allow."},
 	{NULL, NULL, 0, NULL},
 };

@@ -18,7 +18,8 @@ import sys
 import time
 from typing import NamedTuple
 
-from opstrobe.recording import host_info, provenance, roof
+from opstrobe import _core
+from opstrobe.recording import provenance, roof
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ def _call_seconds(torch: Any, end: float) -> float:
 
 def _levels_that_fit() -> list[int]:
     """At most an eighth of the free memory."""
-    free = host_info.free_memory()
+    free = _core.free_memory()
     return [size for size in _LEVELS if size <= free // 8] or [_LEVELS[0]]
 
 

@@ -54,8 +54,8 @@ bool ops_memory_group_find(char *ret_folder, size_t size)
 	return ret_folder[0];
 }
 
-/* Returns UINT64_MAX if the file does not exist or has no limit. */
-static uint64_t group_read_limit(const char *folder, int size, const char *name)
+/* Returns the number in a file, of the first of two names that exists; UINT64_MAX if there is none, or no limit. */
+static uint64_t group_read_bytes(const char *folder, int size, const char *name, const char *name_1)
 {
 	char path[PATH_BYTES];
 	unsigned long long bytes = UINT64_MAX;
@@ -68,33 +68,17 @@ static uint64_t group_read_limit(const char *folder, int size, const char *name)
 		bytes = UINT64_MAX;
 	if (file)
 		fclose(file);
-	return bytes;
-}
-
-uint64_t ops_memory_group_limit(const char *folder)
-{
-	uint64_t bytes = UINT64_MAX, here;
-
-	for (size_t size = strlen(folder); size >= strlen(ROOT_2);) {
-		here = group_read_limit(folder, (int)size, "memory.max");
-		if (here == UINT64_MAX)
-			here = group_read_limit(folder, (int)size, "memory.limit_in_bytes");
-		bytes = here < bytes ? here : bytes;
-		do
-			size--;
-		while (size > 0 && folder[size] != '/');
-	}
-	return bytes;
+	return bytes == UINT64_MAX && name_1 ? group_read_bytes(folder, size, name_1, NULL) : bytes;
 }
 
 /* Returns the number after a word at the start of a line; 0 if there is none. */
-static int64_t group_read_count(const char *folder, const char *name, const char *word)
+static int64_t group_read_count(const char *folder, int size, const char *name, const char *word)
 {
 	char path[PATH_BYTES], line[128];
 	int64_t count = 0;
 	FILE *file;
 
-	if ((size_t)snprintf(path, sizeof(path), "%s/%s", folder, name) >= sizeof(path))
+	if ((size_t)snprintf(path, sizeof(path), "%.*s/%s", size, folder, name) >= sizeof(path))
 		return 0;
 	file = fopen(path, "re");
 	while (file && fgets(line, sizeof(line), file))
@@ -105,9 +89,54 @@ static int64_t group_read_count(const char *folder, const char *name, const char
 	return count;
 }
 
+static uint64_t group_limit_of(const char *folder, int size)
+{
+	return group_read_bytes(folder, size, "memory.max", "memory.limit_in_bytes");
+}
+
+static uint64_t group_free_of(const char *folder, int size)
+{
+	uint64_t limit = group_limit_of(folder, size), used;
+	int64_t cached = group_read_count(folder, size, "memory.stat", "total_inactive_file");
+
+	if (limit == UINT64_MAX)
+		return UINT64_MAX;
+	used = group_read_bytes(folder, size, "memory.current", "memory.usage_in_bytes");
+	cached = cached ? cached : group_read_count(folder, size, "memory.stat", "inactive_file");
+	if (used == UINT64_MAX)
+		return limit;
+	used -= used > (uint64_t)cached ? (uint64_t)cached : used;
+	return limit > used ? limit - used : 0;
+}
+
+/* Returns the smallest figure of the group and its ancestors. */
+static uint64_t group_least(const char *folder, uint64_t (*figure_of)(const char *folder, int size))
+{
+	uint64_t least = UINT64_MAX, here;
+
+	for (size_t size = strlen(folder); size >= strlen(ROOT_2);) {
+		here = figure_of(folder, (int)size);
+		least = here < least ? here : least;
+		do
+			size--;
+		while (size > 0 && folder[size] != '/');
+	}
+	return least;
+}
+
+uint64_t ops_memory_group_limit(const char *folder)
+{
+	return group_least(folder, group_limit_of);
+}
+
+uint64_t ops_memory_group_free(const char *folder)
+{
+	return group_least(folder, group_free_of);
+}
+
 void ops_memory_group_events_read(const char *folder, struct ops_memory_group_events *ret_events)
 {
 	/* Not "max", which also counts each time that the kernel dropped cached pages of files at the limit. */
-	ret_events->failures = group_read_count(folder, "memory.events", "oom");
-	ret_events->oom_kills = group_read_count(folder, "memory.events", "oom_kill") + group_read_count(folder, "memory.oom_control", "oom_kill");
+	ret_events->failures = group_read_count(folder, (int)strlen(folder), "memory.events", "oom");
+	ret_events->oom_kills = group_read_count(folder, (int)strlen(folder), "memory.events", "oom_kill") + group_read_count(folder, (int)strlen(folder), "memory.oom_control", "oom_kill");
 }

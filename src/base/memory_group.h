@@ -15,6 +15,10 @@ bool ops_memory_group_find(char *ret_folder, size_t size);
 /* Returns the smallest limit of the group and its ancestors in bytes; UINT64_MAX: none. */
 uint64_t ops_memory_group_limit(const char *folder);
 
+/* Returns the memory that the group and its ancestors leave under their limits, UINT64_MAX without one. Memory that caches files
+ * is free, because the kernel can drop it. */
+uint64_t ops_memory_group_free(const char *folder);
+
 /* What happened in a group so far; zeros if the folder does not exist. */
 struct ops_memory_group_events {
 	int64_t failures;  /* allocations that failed, or nearly, at the limit; only in version 2 */

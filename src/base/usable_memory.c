@@ -16,11 +16,11 @@ static uint64_t least(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-static uint64_t control_group_limit(void)
+static uint64_t control_group_figure(uint64_t (*figure_of)(const char *folder))
 {
 	char folder[PATH_MAX];
 
-	return ops_memory_group_find(folder, sizeof(folder)) ? ops_memory_group_limit(folder) : UINT64_MAX;
+	return ops_memory_group_find(folder, sizeof(folder)) ? figure_of(folder) : UINT64_MAX;
 }
 
 /* Returns the remaining address space under its limit. Blocks and the trace that is made of them must share it. */
@@ -46,10 +46,25 @@ uint64_t ops_memory_limit(void)
 	long pages = sysconf(_SC_PHYS_PAGES);
 	uint64_t bytes = pages > 0 ? (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE) : (uint64_t)1 << 30;
 
-	return least(bytes, control_group_limit());
+	return least(bytes, control_group_figure(ops_memory_group_limit));
 }
 
 uint64_t ops_usable_memory(void)
 {
 	return least(ops_memory_limit(), address_space_left());
+}
+
+uint64_t ops_free_memory(void)
+{
+	FILE *file = fopen("/proc/meminfo", "re");
+	uint64_t bytes = (uint64_t)sysconf(_SC_AVPHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+	unsigned long long kilobytes;
+	char line[128];
+
+	while (file && fgets(line, sizeof(line), file))
+		if (sscanf(line, "MemAvailable: %llu", &kilobytes) == 1)
+			bytes = (uint64_t)kilobytes * 1024;
+	if (file)
+		fclose(file);
+	return least(bytes, control_group_figure(ops_memory_group_free));
 }

@@ -15,6 +15,8 @@ extern "C" {
 uint64_t ops_memory_limit(void);
 /* The same, or less if the remaining address space is smaller. */
 uint64_t ops_usable_memory(void);
+/* Returns the memory that is free on the machine and in the control group. Memory that caches files is. */
+uint64_t ops_free_memory(void);
 
 #ifdef __cplusplus
 }

@@ -99,18 +99,6 @@ def _memory() -> tuple[int, int]:
     return _core.memory_limit(), int(most[0]) * 1024 if most else 0
 
 
-def free_memory() -> int:
-    """Bytes of memory that are available, on the machine and in the control group. Memory that caches files is, because
-    the kernel can drop them."""
-    available = _read("/proc/meminfo").partition(b"MemAvailable:")[2].split(maxsplit=1)
-    free = int(available[0]) * 1024 if available else os.sysconf("SC_AVPHYS_PAGES") * mmap.PAGESIZE
-    allowed, used = (_read(f"/sys/fs/cgroup/memory.{name}").strip() for name in ("max", "current"))
-    if allowed.isdigit() and used.isdigit():
-        dropped = _read("/sys/fs/cgroup/memory.stat").partition(b"\ninactive_file ")[2].split(maxsplit=1)
-        free = min(free, int(allowed) - int(used) + (int(dropped[0]) if dropped else 0))
-    return free
-
-
 def _page_ns() -> float:
     """The time to touch a page of memory for the first time, which causes a fault, and the kernel zeroes the page.
     Measured once, because it takes as long as the rest of a stop after thousands of calls."""
