@@ -115,11 +115,9 @@ bool module_costs_add_memory(struct module_costs *costs)
 		return true;
 	ops_trace_tracks(costs->trace, &walk.track_count);
 	walk.levels = ops_realloc_array(NULL, costs->units.count + 1, sizeof(*walk.levels));
-	walk.open = ops_realloc_array(NULL, walk.track_count + 1, sizeof(*walk.open));
+	walk.open = ops_alloc_none(walk.track_count + 1);
 	walk.in_use = ops_alloc_zeroed(walk.track_count + 1, sizeof(*walk.in_use));
 	ok = walk.levels && walk.open && walk.in_use;
-	for (size_t track = 0; ok && track < walk.track_count; track++)
-		walk.open[track] = OPS_NONE;
 	if (ok)
 		walk_all(&walk);
 	ops_free(walk.levels);

@@ -45,11 +45,9 @@ bool event_links_build(struct event_table *table)
 {
 	size_t count = ops_trace_events(table->trace)->count;
 	const uint32_t *launchers = ops_launchers(table->trace);
-	uint32_t *row_of = ops_realloc_array(NULL, count + 1, sizeof(*row_of));
+	uint32_t *row_of = ops_alloc_none(count + 1);
 	bool done = launchers && row_of;
 
-	for (size_t row = 0; done && row < count; row++)
-		row_of[row] = OPS_NONE;
 	for (uint32_t i = 0; done && i < table->count; i++)
 		row_of[table->rows[i].source] = i;
 	for (uint32_t i = 0; done && i < table->count; i++) {

@@ -273,15 +273,11 @@ bool critical_device_edges(struct critical_path *path)
 	size_t launches = path->launches.count;
 	bool done;
 
-	walk.waits_of = ops_realloc_array(NULL, path->events.count + 1, sizeof(*walk.waits_of));
-	walk.waited = ops_realloc_array(NULL, path->streams.count + 1, sizeof(*walk.waited));
+	walk.waits_of = ops_alloc_none(path->events.count + 1);
+	walk.waited = ops_alloc_none(path->streams.count + 1);
 	walk.by_thread = ops_realloc_array(NULL, launches + 1, sizeof(*walk.by_thread));
 	done = walk.waits_of && walk.waited && walk.by_thread;
 	if (done) {
-		for (size_t e = 0; e < path->events.count; e++)
-			walk.waits_of[e] = OPS_NONE;
-		for (size_t s = 0; s < path->streams.count; s++)
-			walk.waited[s] = OPS_NONE;
 		for (size_t i = 0; i < launches; i++)
 			walk.by_thread[i] = path->launches.items[i];
 		qsort(walk.by_thread, launches, sizeof(*walk.by_thread), compare_by_thread);

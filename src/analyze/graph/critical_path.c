@@ -106,9 +106,7 @@ static bool critical_path_find_rows(struct critical_path *path)
 		dependent = links[i].kind == OPS_LINK_DEPENDENCY;
 	if (!dependent)
 		return true;
-	path->row_of = ops_realloc_array(NULL, rows + 1, sizeof(*path->row_of));
-	for (size_t row = 0; path->row_of && row < rows; row++)
-		path->row_of[row] = OPS_NONE;
+	path->row_of = ops_alloc_none(rows + 1);
 	for (uint32_t at = 0; path->row_of && at < path->table->count; at++)
 		path->row_of[path->table->rows[at].source] = at;
 	return path->row_of != NULL;

@@ -19,10 +19,8 @@ static bool critical_queue_find_streams(struct critical_path *path)
 	bool done;
 	const struct ops_track *tracks = ops_trace_tracks(table->trace, &count);
 
-	path->stream_of = ops_realloc_array(NULL, table->count + 1, sizeof(*path->stream_of));
+	path->stream_of = ops_alloc_none(table->count + 1);
 	done = path->stream_of != NULL;
-	for (size_t at = 0; done && at < table->count; at++)
-		path->stream_of[at] = OPS_NONE;
 	for (size_t i = 0; done && i < table->kept_count; i++) {
 		uint32_t at = table->kept[i];
 		const struct event_row *row = &table->rows[at];

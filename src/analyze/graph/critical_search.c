@@ -3,8 +3,6 @@
  * The longest path by weight from any node to any other, in linear time. Visits nodes in topological order, the
  * earliest found first. Among equal paths the first edge wins.
  */
-#include <string.h>
-
 #include "analyze/graph/critical_path.h"
 #include "base/alloc.h"
 #include "base/sum.h"
@@ -39,7 +37,7 @@ static bool search_init(struct search *s)
 	s->first = ops_alloc_zeroed(s->nodes + 2, sizeof(*s->first));
 	s->out = ops_realloc_array(NULL, edges + 1, sizeof(*s->out));
 	s->before = ops_alloc_zeroed(s->nodes + 1, sizeof(*s->before));
-	s->best = ops_realloc_array(NULL, s->nodes + 1, sizeof(*s->best));
+	s->best = ops_alloc_none(s->nodes + 1);
 	s->far_ns = ops_alloc_zeroed(s->nodes + 1, sizeof(*s->far_ns));
 	s->queue = ops_realloc_array(NULL, s->nodes + 1, sizeof(*s->queue));
 	return s->first && s->out && s->before && s->best && s->far_ns && s->queue;
@@ -127,7 +125,6 @@ bool critical_path_search(struct critical_path *path, const int64_t *weights_ns)
 	path->acyclic = true;
 	if (done) {
 		sort_edges(&s);
-		memset(s.best, 0xff, s.nodes * sizeof(*s.best));
 		for (uint32_t node = 0; node < s.nodes; node++)
 			if (s.before[node] == 0)
 				s.queue[s.queued++] = node;

@@ -202,10 +202,8 @@ bool kernel_sequences_init(struct kernel_sequences *sequences, const struct even
 	bool done;
 
 	*sequences = (struct kernel_sequences){.table = table};
-	f.op_of = ops_realloc_array(NULL, table->count + 1, sizeof(*f.op_of));
+	f.op_of = ops_alloc_none(table->count + 1);
 	done = call_graph_init(&f.graph, table) && f.op_of;
-	for (size_t i = 0; done && i < table->count; i++)
-		f.op_of[i] = OPS_NONE;
 	done = done && kernel_sequences_find_operators(&f) && find_works(&f);
 	for (size_t i = 0, end; done && i < f.works.count; i = end) {
 		for (end = i + 1; end < f.works.count && f.works.items[end].op == f.works.items[i].op; end++)

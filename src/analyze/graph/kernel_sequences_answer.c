@@ -78,11 +78,9 @@ static bool drawing_compress(struct drawing *d)
 	const struct kernel_sequences *sequences = d->sequences;
 	const struct event_row *rows = sequences->table->rows;
 
-	d->name_of = ops_realloc_array(NULL, d->count + 1, sizeof(*d->name_of));
+	d->name_of = ops_alloc_none(d->count + 1);
 	if (!d->name_of)
 		return false;
-	for (size_t i = 0; i < d->count; i++)
-		d->name_of[i] = OPS_NONE;
 	for (size_t i = 0; i < sequences->table->count; i++)
 		if (rows[i].index != OPS_NONE && d->pattern_of[rows[i].index] == OPS_NONE)
 			d->name_of[rows[i].index] = rows[i].name;
@@ -118,9 +116,7 @@ static bool drawing_init(struct drawing *d, int64_t top)
 	const struct event_row *rows = sequences->table->rows;
 
 	d->count = overlay_positions(sequences->table);
-	d->pattern_of = ops_realloc_array(NULL, d->count + 1, sizeof(*d->pattern_of));
-	for (size_t i = 0; d->pattern_of && i < d->count; i++)
-		d->pattern_of[i] = OPS_NONE;
+	d->pattern_of = ops_alloc_none(d->count + 1);
 	for (size_t i = 0; d->pattern_of && i < sequences->members.count; i++) {
 		const struct kernel_member *member = &sequences->members.items[i];
 

@@ -53,10 +53,8 @@ static bool find_step_processes(const struct relation_rows *rows, struct process
 	}
 	processes->count = pids.count;
 	processes->process_of = ops_realloc_array(NULL, tracks + 1, sizeof(*processes->process_of));
-	processes->step = ops_realloc_array(NULL, pids.count + 1, sizeof(*processes->step));
+	processes->step = ops_alloc_none(pids.count + 1);
 	done = done && processes->process_of && processes->step;
-	for (size_t i = 0; done && i < pids.count; i++)
-		processes->step[i] = OPS_NONE;
 	for (size_t i = 0; done && i < tracks; i++) {
 		/* Devices belong to no process. Their work counts for the only process, unless its launch says
 		 * otherwise. */

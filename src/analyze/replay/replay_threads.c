@@ -239,10 +239,8 @@ bool replay_threads_find(const struct replay *replay, struct replay_joins *joins
 	bool done;
 
 	walk.end_ns = ops_alloc_zeroed(replay->track_count + 1, sizeof(*walk.end_ns));
-	walk.waiting = ops_realloc_array(NULL, replay->track_count + 1, sizeof(*walk.waiting));
+	walk.waiting = ops_alloc_none(replay->track_count + 1);
 	done = walk.end_ns && walk.waiting;
-	for (uint32_t track = 0; done && track < replay->track_count; track++)
-		walk.waiting[track] = OPS_NONE;
 	done = done && find_issued(&walk) && find_outermost(&walk) && find_waits(replay, joins);
 	ops_free(walk.end_ns);
 	ops_free(walk.waiting);

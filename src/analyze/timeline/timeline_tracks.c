@@ -151,10 +151,8 @@ bool timeline_tracks_build(struct ops_timeline *timeline, const uint32_t *lanes,
 	bool done;
 
 	ops_trace_tracks(timeline->trace, &tracks);
-	timeline->track_of = ops_realloc_array(NULL, tracks * 2 + 1, sizeof(*timeline->track_of));
+	timeline->track_of = ops_alloc_none(tracks * 2 + 1);
 	done = places && timeline->track_of;
-	for (size_t place = 0; done && place < tracks * 2; place++)
-		timeline->track_of[place] = OPS_NONE;
 	if (done)
 		qsort(places, count, sizeof(*places), timeline_tracks_compare_places);
 	for (size_t i = 0; done && i < count; i++)

@@ -4,8 +4,6 @@
  */
 #include "analyze/views/view_backward.h"
 
-#include <string.h>
-
 #include "base/alloc.h"
 #include "derive/backward.h"
 
@@ -129,10 +127,9 @@ bool view_backwards_find(const struct ops_views *views, struct view_backwards *b
 	uint32_t *modules;
 	bool done;
 
-	*backwards = (struct view_backwards){.of_node = ops_realloc_array(NULL, views->nodes.count + 1, sizeof(uint32_t))};
+	*backwards = (struct view_backwards){.of_node = ops_alloc_none(views->nodes.count + 1)};
 	if (!backwards->of_node)
 		return false;
-	memset(backwards->of_node, 0xff, (views->nodes.count + 1) * sizeof(uint32_t));
 	if (!views->has_modules)
 		return true;
 	modules = find_modules(views);

@@ -97,13 +97,11 @@ bool view_tree_build(struct ops_views *views)
 	for (uint32_t row = 0; row < views->events->count; row++)
 		count += is_node(views, row);
 	ops_trace_tracks(views->trace, &tracks);
-	top = ops_realloc_array(NULL, tracks + 1, sizeof(*top));
+	top = ops_alloc_none(tracks + 1);
 	if (!top || !OPS_ARRAY_RESERVE(&views->nodes, count)) {
 		ops_free(top);
 		return false;
 	}
-	for (size_t i = 0; i < tracks; i++)
-		top[i] = OPS_NONE;
 	for (uint32_t row = 0; done && row < views->events->count; row++) {
 		views->node_of[row] = OPS_NONE;
 		if (is_node(views, row))
