@@ -56,10 +56,12 @@ bool analysis_bool(struct analysis_run *run, const char *name);
 struct ops_string analysis_text(struct analysis_run *run, const char *name);
 /* A list of such texts; none for null. */
 const struct ops_string *analysis_texts(struct analysis_run *run, const char *name, size_t *ret_count);
+/* A list of integers, or a single one, which live as long as the run; NULL for null. */
+const int64_t *analysis_integers(struct analysis_run *run, const char *name, size_t *ret_count);
+/* Returns true if such a list has the number. */
+bool analysis_integers_have(const int64_t *list, size_t count, int64_t number);
 /* The option `rank`, as an index of run->ranks. */
 size_t analysis_rank(struct analysis_run *run);
-/* Accepts null, an integer, or a list of integers. */
-enum ops_code analysis_list(const struct analysis_run *run, const char *name);
 /* Gets the option `ranks` as indexes of run->ranks, in the order of the option; null selects the lowest rank. The
  * caller frees them. */
 enum ops_code analysis_ranks(const struct analysis_run *run, size_t **ret_indexes, size_t *ret_count);

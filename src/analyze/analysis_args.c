@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/json_value.h"
+#include "base/limit.h"
 #include "base/text.h"
 
 struct ops_string analysis_arg(const struct analysis_run *run, const char *name)
@@ -131,20 +132,32 @@ const struct ops_string *analysis_texts(struct analysis_run *run, const char *na
 	return texts;
 }
 
-enum ops_code analysis_list(const struct analysis_run *run, const char *name)
+const int64_t *analysis_integers(struct analysis_run *run, const char *name, size_t *ret_count)
 {
 	struct ops_string list = analysis_arg(run, name), item;
-	struct ops_json_walk walk = ops_json_walk(list.bytes, list.size);
-	int64_t number;
+	struct ops_json_walk walk = ops_json_walk(list.bytes, list.size); /* a single number counts as one element */
+	int64_t *numbers;
 
-	if (list.bytes[0] != '[')
-		return ops_string_is(list, "null") || ops_json_parse_integer(list, &number)
-			       ? OPS_OK
-			       : analysis_args_fail(run, name, "a list of whole numbers");
-	while (ops_json_next_element(&walk, &item))
-		if (!ops_json_parse_integer(item, &number))
-			return analysis_args_fail(run, name, "a list of whole numbers");
-	return OPS_OK;
+	*ret_count = 0;
+	if (ops_string_is(list, "null"))
+		return NULL;
+	numbers = ops_arena_alloc(&run->texts, (list.size + 1) * sizeof(*numbers)); /* a number takes a byte */
+	if (!numbers && !run->code)
+		run->code = ops_fault_memory(run->error);
+	if (list.bytes[0] == '{')
+		analysis_args_refuse(run, name, "a list of whole numbers");
+	while (numbers && ops_json_next_element(&walk, &item))
+		if (!ops_json_parse_integer(item, &numbers[(*ret_count)++]))
+			analysis_args_refuse(run, name, "a list of whole numbers");
+	return numbers;
+}
+
+bool analysis_integers_have(const int64_t *list, size_t count, int64_t number)
+{
+	for (size_t i = 0; i < count && !ops_limit_reached(); i++)
+		if (list[i] == number)
+			return true;
+	return false;
 }
 
 static bool find_rank(const struct analysis_run *run, int64_t rank, size_t *ret_index)

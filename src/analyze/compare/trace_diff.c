@@ -93,28 +93,26 @@ static enum ops_code chosen_steps(const struct comparison *comparison, int side,
                                   int64_t **ret_steps, size_t *ret_count)
 {
 	static const char *const options[SIDES] = {"control_iteration", "test_iteration"};
-	struct ops_string wanted = analysis_arg(comparison->run, options[side]), item;
-	struct ops_json_walk cursor = ops_json_walk(wanted.bytes, wanted.size); /* a single number counts as one element */
-	bool all = ops_string_is(wanted, "\"all\"");
-	enum ops_code code = all ? OPS_OK : analysis_list(comparison->run, options[side]);
+	bool all = ops_string_is(analysis_arg(comparison->run, options[side]), "\"all\"");
+	size_t own_count, count = 0;
+	const int64_t *wanted = all ? NULL : analysis_integers(comparison->run, options[side], &count);
 	int64_t *own, *steps;
-	size_t own_count;
+	enum ops_code code;
 
-	if (code)
-		return code;
+	if (comparison->run->code)
+		return comparison->run->code;
 	if (!own_steps(table, &own, &own_count))
 		return ops_fault_memory(comparison->run->error);
-	if (all || ops_string_is(wanted, "null")) {
+	if (!wanted) {
 		*ret_steps = own;
 		*ret_count = all && own_count > 1 ? own_count - 1 : own_count ? 1 : 0;
 		return OPS_OK;
 	}
-	steps = ops_alloc_zeroed(wanted.size + 1, sizeof(*steps));
+	steps = ops_alloc_zeroed(count + 1, sizeof(*steps));
 	*ret_steps = steps;
-	*ret_count = 0;
-	while (steps && ops_json_next_element(&cursor, &item))
-		ops_json_parse_integer(item, &steps[(*ret_count)++]);
-	*ret_count = event_numbers_sort_unique(steps, *ret_count);
+	if (steps)
+		memcpy(steps, wanted, count * sizeof(*steps));
+	*ret_count = steps ? event_numbers_sort_unique(steps, count) : 0;
 	code = steps ? check_steps(comparison, side, own, own_count, steps, *ret_count)
 	             : ops_fault_memory(comparison->run->error);
 	ops_free(own);

@@ -197,15 +197,13 @@ static void write_bytes(struct ops_json_writer *json, const char *key, const int
 }
 
 /* Writes the points with the numbers in `wanted`, which are ascending, each point as a list. */
-static void memory_file_write_points(struct ops_json_writer *json, struct timeline *timeline, struct ops_string wanted)
+static void memory_file_write_points(struct ops_json_writer *json, struct timeline *timeline, const int64_t *wanted, size_t count)
 {
-	struct ops_json_walk cursor = ops_json_walk(wanted.bytes, wanted.size);
-	struct ops_string slice;
 	size_t point = 0, at = 0;
-	int64_t number;
 
 	memset(timeline->held, 0, sizeof(timeline->held));
-	while (ops_json_next_element(&cursor, &slice) && ops_json_parse_integer(slice, &number)) {
+	for (size_t n = 0; n < count; n++) {
+		int64_t number = wanted[n];
 		char key[32];
 
 		if (number < (int64_t)point || (uint64_t)number >= timeline->points)
@@ -217,7 +215,7 @@ static void memory_file_write_points(struct ops_json_writer *json, struct timeli
 	}
 }
 
-static void memory_file_write_summary(struct ops_json_writer *json, struct timeline *timeline, struct ops_string points)
+static void memory_file_write_summary(struct ops_json_writer *json, struct timeline *timeline, const int64_t *points, size_t count)
 {
 	int64_t final[OPS_MEMORY_CATEGORY_COUNT];
 
@@ -234,7 +232,7 @@ static void memory_file_write_summary(struct ops_json_writer *json, struct timel
 		write_bytes(json, "final_by_category", final);
 		write_bytes(json, "max_by_category", timeline->most);
 		write_bytes(json, "first_by_category", timeline->first);
-		memory_file_write_points(json, timeline, points);
+		memory_file_write_points(json, timeline, points, count);
 	}
 	ops_json_close(json, '}');
 }
@@ -255,7 +253,9 @@ enum ops_code analysis_memory_timeline(struct analysis_run *run)
 {
 	struct timeline timeline = {.first_ns = INT64_MAX};
 	bool series = analysis_bool(run, "series");
-	enum ops_code code = run->code ? run->code : analysis_list(run, "points");
+	size_t point_count;
+	const int64_t *points = analysis_integers(run, "points", &point_count);
+	enum ops_code code = run->code;
 
 	if (!code)
 		code = memory_file_read_run(&timeline, run);
@@ -263,7 +263,7 @@ enum ops_code analysis_memory_timeline(struct analysis_run *run)
 		memory_file_write_series(&run->result.table, &timeline);
 	} else if (!code) {
 		survey(&timeline);
-		memory_file_write_summary(&run->result.json, &timeline, analysis_arg(run, "points"));
+		memory_file_write_summary(&run->result.json, &timeline, points, point_count);
 	}
 	OPS_ARRAY_RELEASE(&timeline.changes);
 	return code;

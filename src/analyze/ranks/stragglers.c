@@ -14,7 +14,6 @@
 #include "base/alloc.h"
 #include "base/fault.h"
 #include "base/intern.h"
-#include "base/limit.h"
 #include "base/order.h"
 #include "base/text.h"
 
@@ -49,30 +48,16 @@ static bool stragglers_is_chosen(const struct search *search, int64_t step)
 	       (search->step_count && bsearch(&step, search->steps, search->step_count, sizeof(step), ops_compare_int64));
 }
 
-/* Returns true if the option, a number or a list of numbers, contains a step. */
-static bool stragglers_is_wanted(struct ops_string wanted, int64_t step)
-{
-	struct ops_json_walk cursor = ops_json_walk(wanted.bytes, wanted.size); /* a single number counts as one element */
-	struct ops_string item;
-	int64_t number;
-
-	while (ops_json_next_element(&cursor, &item) && !ops_limit_reached())
-		if (ops_json_parse_integer(item, &number) && number == step)
-			return true;
-	return false;
-}
-
 /* Selects the requested steps among those that the filter kept. */
 static enum ops_code choose_steps(struct search *search)
 {
 	const struct event_set *events = &search->run->events;
-	struct ops_string wanted = analysis_arg(search->run, "profiler_steps");
-	bool all = ops_string_is(wanted, "null");
-	enum ops_code code = analysis_list(search->run, "profiler_steps");
-	size_t count = 0;
+	size_t wanted_count, count = 0;
+	const int64_t *wanted = analysis_integers(search->run, "profiler_steps", &wanted_count);
+	bool all = !wanted;
 
-	if (code)
-		return code;
+	if (search->run->code)
+		return search->run->code;
 	search->steps = ops_alloc_zeroed(events->steps.count + 1, sizeof(*search->steps));
 	if (!search->steps)
 		return ops_fault_memory(search->run->error);
@@ -89,7 +74,7 @@ static enum ops_code choose_steps(struct search *search)
 		}
 	}
 	for (size_t i = 0; i < events->steps.count; i++)
-		if (search->steps[i] && (all || stragglers_is_wanted(wanted, events->steps.items[i])))
+		if (search->steps[i] && (all || analysis_integers_have(wanted, wanted_count, events->steps.items[i])))
 			search->steps[count++] = events->steps.items[i];
 	search->step_count = count;
 	search->stepless = all && !events->steps.count;

@@ -14,7 +14,6 @@
 #include "analyze/describe.h"
 #include "base/alloc.h"
 #include "base/intern.h"
-#include "base/limit.h"
 #include "base/order.h"
 #include "base/sum.h"
 #include "base/text.h"
@@ -157,25 +156,11 @@ static bool idle_time_find_streams(const struct event_table *table, uint32_t *st
 	return done;
 }
 
-/* Returns true if the option `streams` contains the stream. */
-static bool idle_time_is_wanted(struct ops_string streams, int64_t stream)
-{
-	struct ops_json_walk walk = ops_json_walk(streams.bytes, streams.size);
-	struct ops_string item;
-	int64_t number;
-
-	if (ops_string_is(streams, "null"))
-		return true;
-	while (ops_json_next_element(&walk, &item) && !ops_limit_reached()) /* a single number counts as one element */
-		if (ops_json_parse_integer(item, &number) && number == stream)
-			return true;
-	return false;
-}
-
 static bool idle_time_write_rank(struct analysis_run *run, const struct event_table *table, const void *context)
 {
 	int64_t delay_ns = *(const int64_t *)context;
-	struct ops_string streams = analysis_arg(run, "streams");
+	size_t stream_count;
+	const int64_t *streams = analysis_integers(run, "streams", &stream_count);
 	uint32_t *stream_of = ops_alloc_zeroed(table->count + 1, sizeof(*stream_of));
 	uint32_t *rows = ops_alloc_zeroed(table->kept_count + 1, sizeof(*rows));
 	struct order order = {table, stream_of};
@@ -191,7 +176,7 @@ static bool idle_time_write_rank(struct analysis_run *run, const struct event_ta
 
 		for (end = i; end < count && stream_of[rows[end]] == stream_of[rows[i]];)
 			end++;
-		if (!idle_time_is_wanted(streams, row->stream))
+		if (streams && !analysis_integers_have(streams, stream_count, row->stream))
 			continue;
 		done = file_stream(table, rows + i, end - i, delay_ns, sums);
 		if (done)
@@ -208,14 +193,13 @@ static enum ops_code run_idle(struct analysis_run *run, const struct result_decl
 {
 	double delay_us = analysis_number(run, "consecutive_kernel_delay");
 	int64_t delay_ns;
-	enum ops_code code = run->code;
+	size_t count;
 
-	if (!code && !(fabs(delay_us) < 9e15))
-		code = ops_fault(run->error, OPS_INVALID, "option 'consecutive_kernel_delay' is too large");
-	if (!code)
-		code = analysis_list(run, "streams");
-	if (code)
-		return code;
+	analysis_integers(run, "streams", &count);
+	if (run->code)
+		return run->code;
+	if (!(fabs(delay_us) < 9e15))
+		return ops_fault(run->error, OPS_INVALID, "option 'consecutive_kernel_delay' is too large");
 	delay_ns = (int64_t)(delay_us * 1000);
 	result_declare(&run->result.table, declaration, 0);
 	return analysis_each_rank(run, idle_time_write_rank, &delay_ns);
