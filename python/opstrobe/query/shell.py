@@ -289,8 +289,8 @@ def _completions(database: Answers, text: str, *, at_start: bool) -> list[str]:
     """Words that may continue a text: commands and words that begin a statement at the start; columns after the name or alias of a table
     and a dot; else also tables and keywords."""
     if at_start:
-        words = [*_COMMANDS] if text.startswith(".") else _FIRST_WORDS
-        return [word for word in words if word.startswith(text.lower())]
+        first = [*_COMMANDS] if text.startswith(".") else _FIRST_WORDS
+        return [word for word in first if word.startswith(text.lower())]
     declared = database.tables()
     columns = {str(column["name"]) for table in declared for column in table["columns"]}
     columns |= {column["name"] for column in database.shared_columns()}
