@@ -8,6 +8,7 @@ import json
 import os
 import socket
 import subprocess
+import sys
 import uuid
 
 import pytest
@@ -156,3 +157,12 @@ def test_stores_that_refuse_are_named(bucket, name, tmp_path):
     assert done.returncode == 1 and "Traceback" not in done.stderr and f"'{bucket}/profiles'" in done.stderr, (
         done.stderr
     )
+
+
+def test_errors_are_printed_once():
+    program = """
+import logging
+from opstrobe.archiving import location
+logging.getLogger("gcsfs.retry").error("a traceback")"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stderr == ""

@@ -15,6 +15,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import json
+import logging
 import os
 import posixpath
 import re
@@ -33,6 +34,8 @@ _STAGING = "_staging"
 _REPLACES = "_replaces.json"
 TRACES = "traces"
 FORMAT = 1
+# gcsfs logs a traceback for each error that it raises, too, and Python prints records that nobody handles.
+logging.getLogger("gcsfs").addHandler(logging.NullHandler())
 # Files of killed writers may belong to a writer that still runs, unless they are older than this.
 _LEFT_SECONDS = 86400
 
