@@ -4,7 +4,7 @@
 // The command is OPSTROBE of the environment, or the one on the PATH.
 /* global URL, document, fetch, location */
 import { spawn } from "node:child_process";
-import { mkdtempSync, rmSync, statSync, utimesSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, statSync, utimesSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -84,8 +84,10 @@ const ranks = mkdtempSync(join(tmpdir(), "opstrobe-ranks-"));
 try {
 	// The trace names its program by a path relative to the folder it lies in.
 	await takeAll(["train.pt.trace.json.gz"], folder, PICTURES);
-	writeRanks(ranks);
-	await takeAll([ranks], here, RANKS);
+	const job = join(ranks, "train-ddp"); // the list of traces shows the name
+	mkdirSync(job);
+	writeRanks(job);
+	await takeAll([job], here, RANKS);
 } finally {
 	await browser.close();
 	rmSync(ranks, { recursive: true });

@@ -64,6 +64,25 @@ def test_a_trace_without_steps_says_why(opstrobe, tmp_path):
     )
 
 
+def test_modules_without_paths_are_counted_by_name(opstrobe, tmp_path):
+    calls = [
+        {
+            "ph": "X",
+            "cat": "python_function",
+            "name": f"nn.Module: {name}",
+            "pid": 1,
+            "tid": 1,
+            "ts": 10 * i,
+            "dur": 5,
+            "args": {"Python module id": 0, "Python id": i},
+        }
+        for i, name in enumerate(["Linear_0", "ReLU_0", "Linear_0"])
+    ]
+    (tmp_path / "t.json").write_text(json.dumps({"traceEvents": calls}))
+    facts = json.loads(opstrobe("info", "--format", "json", "t.json").stdout)["value"]
+    assert (facts["modules"], facts["module_calls"]) == (2, 3)
+
+
 @pytest.mark.parametrize("command", ["views", "advise", "kernels", "modules", "memory", "lines", "info"])
 def test_a_file_that_ends_early_is_reported_by_every_command_and_has_no_gains(opstrobe, tmp_path, command):
     whole = json.dumps({"traceEvents": [*WAITS, *HOST]})

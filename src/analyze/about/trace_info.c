@@ -150,7 +150,23 @@ static bool trace_facts_count_steps(struct trace_facts *facts, const struct ops_
 	return done;
 }
 
-static void count_parts(struct trace_facts *facts, const struct ops_trace *trace)
+/* Counts the names of modules of a trace that has no list of modules: torch's profiler writes only their calls. Returns false if out of
+ * memory. */
+static bool count_named_modules(struct trace_facts *facts, const struct ops_trace *trace)
+{
+	const struct ops_events *events = ops_trace_events(trace);
+	uint8_t *seen = ops_alloc_zeroed(ops_trace_string_count(trace) + 1, 1);
+
+	for (size_t i = 0; seen && events->python_module && i < events->count; i++)
+		if (events->python_module[i] != OPS_NONE && !seen[events->name[i]]) {
+			seen[events->name[i]] = 1;
+			facts->modules++;
+		}
+	ops_free(seen);
+	return seen != NULL;
+}
+
+static bool count_parts(struct trace_facts *facts, const struct ops_trace *trace)
 {
 	const struct ops_events *events = ops_trace_events(trace);
 	size_t count;
@@ -168,6 +184,7 @@ static void count_parts(struct trace_facts *facts, const struct ops_trace *trace
 	facts->lost = ops_trace_info(trace)->lost;
 	ops_trace_notes(trace, &count);
 	facts->notes = count;
+	return facts->modules || !facts->module_calls || count_named_modules(facts, trace);
 }
 
 /* Reads the names of the devices: "NVIDIA A100-SXM4-40GB (8)". */
@@ -234,8 +251,7 @@ static bool trace_facts_read(struct trace_facts *facts, const struct ops_rank *r
 	read_origin(facts, rank);
 	trace_facts_count_events(facts, rank->trace);
 	count_tracks(facts, rank->trace);
-	count_parts(facts, rank->trace);
-	return trace_facts_count_steps(facts, rank->trace) && !facts->kinds.failed && !facts->devices.failed;
+	return count_parts(facts, rank->trace) && trace_facts_count_steps(facts, rank->trace) && !facts->kinds.failed && !facts->devices.failed;
 }
 
 /* --- output --------------------------------------------------------------------------------------------------------- */

@@ -73,12 +73,22 @@ export function Modules({ source, trace }: ViewProps) {
 					<NoModules />
 				) : (
 					<>
+						{by !== "class" && modules.every((row) => row.path === "") && <UnnamedModules />}
 						<ModuleTable trace={trace.id} modules={by === "class" ? classes : modules} tree={by !== "class"} />
 						<Icicle modules={modules} />
 					</>
 				)
 			}
 		</StepView>
+	);
+}
+
+/** Why names are classes with a number. */
+function UnnamedModules() {
+	return (
+		<p class="soft">
+			This trace names modules by class and number, as torch.profiler records them. Recordings of Opstrobe have their paths in the model, such as <code>blocks.0.attn</code>.
+		</p>
 	);
 }
 

@@ -203,6 +203,8 @@ describe.each(TRACES)("%s", (_, path) => {
 			expect(rows).toHaveLength(shallow.length);
 			rows.forEach((row, i) => expectShows(row.forward!, units.forward!, Number(shallow[i]![host]), `forward of ${row.name}`));
 			await tab.page.getByRole("tree", { name: "Modules by cost" }).waitFor();
+			const hasPaths = table.rows.some((row) => row[table.columns.indexOf("path")]);
+			expect(await tab.page.getByText("This trace names modules by class and number").count()).toBe(hasPaths ? 0 : 1);
 		}
 		await tab.close();
 		tab.expectQuiet();
