@@ -11,22 +11,8 @@
 
 #include "analyze/result.h"
 
-static void module_get_call(const void *any_row, struct result_cell *cell)
-{
-	const struct ops_module_row *row = any_row;
-
-	cell->is_null = !row->calls;
-	cell->integer = row->calls ? llround((double)row->total[OPS_MODULE_HOST] / (double)row->calls) : 0;
-}
-
-static void module_get_step(const void *any_row, struct result_cell *cell)
-{
-	const struct ops_module_row *row = any_row;
-
-	cell->is_null = isnan(row->step_ns);
-	cell->integer = cell->is_null ? 0 : llround(row->step_ns);
-}
-
+RESULT_OPTIONAL(module_get_call, struct ops_module_row, !row->calls, llround((double)row->total[OPS_MODULE_HOST] / (double)row->calls))
+RESULT_OPTIONAL(module_get_step, struct ops_module_row, isnan(row->step_ns), llround(row->step_ns))
 RESULT_GETTER(module_get_percent, struct ops_module_row, number, result_round(100 * row->share, 2))
 
 /* For rows that are struct ops_module_row. */

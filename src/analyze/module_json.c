@@ -15,19 +15,8 @@ static const struct result_column cost_columns[] = {OPS_MODULE_METRICS(METRIC)};
 const struct result_declaration table_module_costs =
 	RESULT_DECLARATION("ModuleCosts", "What a module takes: times in nanoseconds, FLOPs, bytes", cost_columns);
 
-static void module_json_get_parent(const void *any_row, struct result_cell *cell)
-{
-	const struct ops_module_row *row = any_row;
-
-	*cell = (struct result_cell){.is_null = row->parent == OPS_NONE, .integer = row->parent};
-}
-
-static void module_json_get_first_call(const void *any_row, struct result_cell *cell)
-{
-	const struct ops_module_row *row = any_row;
-
-	*cell = (struct result_cell){.is_null = row->first_call == OPS_NONE, .integer = row->first_call};
-}
+RESULT_OPTIONAL(module_json_get_parent, struct ops_module_row, row->parent == OPS_NONE, row->parent)
+RESULT_OPTIONAL(module_json_get_first_call, struct ops_module_row, row->first_call == OPS_NONE, row->first_call)
 
 #define MODULE_FIELD(member) RESULT_FIELD(struct ops_module_row, member)
 static const struct result_column module_columns[] = {

@@ -96,6 +96,16 @@ struct result_column {
 		cell->member = (__VA_ARGS__);                                                            \
 	}
 
+/* The same for an integer that is null under a condition. */
+#define RESULT_OPTIONAL(function, row_type, null, ...)                                                   \
+	static void function(const void *any_row, struct result_cell *cell)                              \
+	{                                                                                                \
+		const row_type *row = any_row;                                                           \
+                                                                                                         \
+		cell->is_null = (null);                                                                  \
+		cell->integer = cell->is_null ? 0 : (__VA_ARGS__);                                       \
+	}
+
 /* A table: its name, its title and its columns. */
 struct result_declaration {
 	const char *id;

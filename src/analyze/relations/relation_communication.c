@@ -68,12 +68,6 @@ static void set_bus_bytes(struct relation_rows *rows, uint32_t event, struct res
 	cell->number = cell->is_null ? 0 : bytes * collective_bus_factor(name.text, ranks.is_null ? 0 : ranks.integer);
 }
 
-static void set_message_bytes(const struct relation_rows *rows, uint32_t event, struct result_cell *cell)
-{
-	cell->integer = ops_message_bytes(rows->trace, event);
-	cell->is_null = !cell->integer;
-}
-
 RELATION_GETTER(get_collective_id, cell->integer = EVENT)
 RELATION_GETTER(get_collective_name, set_operation(rows, EVENT, cell))
 RELATION_GETTER(get_collective_on_device, cell->integer = ops_kind_is_work(rows->events->kind[EVENT]))
@@ -86,7 +80,7 @@ RELATION_GETTER(get_collective_size, set_number(rows, EVENT, "Group size", cell)
 RELATION_GETTER(get_collective_dtype, set_argument(rows, EVENT, "dtype", cell))
 RELATION_GETTER(get_collective_in, set_number(rows, EVENT, "In msg nelems", cell))
 RELATION_GETTER(get_collective_out, set_number(rows, EVENT, "Out msg nelems", cell))
-RELATION_GETTER(get_collective_message, set_message_bytes(rows, EVENT, cell))
+RELATION_GETTER(get_collective_message, relation_get_message(rows, EVENT, cell))
 RELATION_GETTER(get_collective_bus, set_bus_bytes(rows, EVENT, cell))
 
 static const struct result_column columns[] = {

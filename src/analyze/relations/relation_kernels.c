@@ -5,7 +5,6 @@
 #include "analyze/relations/relation_list.h"
 #include "derive/captures.h"
 #include "derive/categories.h"
-#include "derive/messages.h"
 #include "derive/work.h"
 #include "trace/kinds.h"
 
@@ -47,12 +46,6 @@ static void set_delay(const struct relation_rows *rows, uint32_t event, struct r
 		cell->integer = rows->events->start_ns[event] - rows->events->start_ns[launch];
 }
 
-static void set_message(const struct relation_rows *rows, uint32_t event, struct result_cell *cell)
-{
-	cell->integer = ops_message_bytes(rows->trace, event);
-	cell->is_null = !cell->integer;
-}
-
 RELATION_GETTER(get_kernel_id, cell->integer = EVENT)
 RELATION_GETTER(get_kernel_name, cell->text = ops_trace_string(rows->trace, rows->events->name[EVENT]))
 RELATION_GETTER(get_kernel_work, set_work(rows, EVENT, cell))
@@ -69,7 +62,7 @@ RELATION_GETTER(get_kernel_operator_id, relation_set_id(cell, ops_origin_operato
 RELATION_GETTER(get_kernel_operator, set_operator(rows, EVENT, cell))
 RELATION_GETTER(get_kernel_file, relation_get_file(rows, rows->origins[EVENT], cell))
 RELATION_GETTER(get_kernel_line, relation_get_line(rows, rows->origins[EVENT], cell))
-RELATION_GETTER(get_kernel_message, set_message(rows, EVENT, cell))
+RELATION_GETTER(get_kernel_message, relation_get_message(rows, EVENT, cell))
 
 static const struct result_column columns[] = {
 	{.name = "id", .type = RESULT_INTEGER, .get = get_kernel_id, .about = "id of its row in events"},

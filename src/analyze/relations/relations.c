@@ -14,6 +14,7 @@
 #include "base/json_value.h"
 #include "derive/captures.h"
 #include "derive/launches.h"
+#include "derive/messages.h"
 #include "derive/places.h"
 
 #define LISTED(name) {&relation_##name##_declaration, relation_##name##_open},
@@ -254,6 +255,12 @@ void relation_get_line(struct relation_rows *rows, uint32_t row, struct result_c
 	relation_find_line(rows, row);
 	cell->integer = rows->line;
 	cell->is_null = !rows->line;
+}
+
+void relation_get_message(const struct relation_rows *rows, uint32_t row, struct result_cell *cell)
+{
+	cell->integer = ops_message_bytes(rows->trace, row);
+	cell->is_null = !cell->integer;
 }
 
 void relation_get_pid(const struct relation_rows *rows, uint32_t track, struct result_cell *cell)

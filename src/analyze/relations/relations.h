@@ -129,6 +129,9 @@ void relation_set_scratch(struct relation_rows *rows, struct result_cell *cell);
 /* Sets the cell to a JSON value if that is a non-empty text, else to null. */
 void relation_set_json_text(struct relation_rows *rows, struct ops_string json, struct result_cell *cell);
 
+/* Sets the cell to the message size of a collective; null if it is not known. */
+void relation_get_message(const struct relation_rows *rows, uint32_t row, struct result_cell *cell);
+
 static inline void relation_set_id(struct result_cell *cell, uint32_t id)
 {
 	cell->integer = id;

@@ -32,18 +32,7 @@ RESULT_GETTER(get_blocks_per_sm, struct view_kernel_row, number, result_round(ro
 RESULT_GETTER(get_occupancy, struct view_kernel_row, number, result_round(row->occupancy_pct, 2))
 RESULT_GETTER(get_tensor_cores, struct view_kernel_row, text, ops_string_of(row->tensor_cores ? "yes" : "no"))
 
-/* Rounds a time; NaN is null. */
-static void put_rounded(struct result_cell *cell, double ns)
-{
-	cell->is_null = isnan(ns);
-	cell->integer = cell->is_null ? 0 : llround(ns);
-}
-
-static void get_kernel_step(const void *any_row, struct result_cell *cell)
-{
-	put_rounded(cell, ((const struct view_kernel_row *)any_row)->step_ns);
-}
-
+RESULT_OPTIONAL(get_kernel_step, struct view_kernel_row, isnan(row->step_ns), llround(row->step_ns))
 RESULT_GETTER(get_kernel_step_calls, struct view_kernel_row, number, result_round(row->step_calls, 2))
 
 /* For rows that have both as numbers. */
@@ -99,11 +88,7 @@ enum ops_code kernels_fill(const struct run_rows *rows, const struct ops_trace *
 
 RESULT_GETTER(get_category_percent, struct view_category_row, number, result_round(100 * row->share, 2))
 RESULT_GETTER(get_category_step_calls, struct view_category_row, number, result_round(row->step_calls, 2))
-
-static void get_category_step(const void *any_row, struct result_cell *cell)
-{
-	put_rounded(cell, ((const struct view_category_row *)any_row)->step_ns);
-}
+RESULT_OPTIONAL(get_category_step, struct view_category_row, isnan(row->step_ns), llround(row->step_ns))
 
 #define CATEGORY_FIELD(member) RESULT_FIELD(struct view_category_row, member)
 static const struct result_column category_columns[] = {
@@ -174,19 +159,8 @@ struct share_row {
 	struct ops_memory_share share;
 };
 
-static void get_share_line(const void *any_row, struct result_cell *cell)
-{
-	const struct share_row *row = any_row;
-
-	*cell = (struct result_cell){.is_null = !row->share.line, .integer = row->share.line};
-}
-
-static void get_share_blocks(const void *any_row, struct result_cell *cell)
-{
-	const struct share_row *row = any_row;
-
-	*cell = (struct result_cell){.is_null = !row->share.blocks, .integer = row->share.blocks};
-}
+RESULT_OPTIONAL(get_share_line, struct share_row, !row->share.line, row->share.line)
+RESULT_OPTIONAL(get_share_blocks, struct share_row, !row->share.blocks, row->share.blocks)
 
 static double view_tables_percent_of(int64_t bytes, int64_t all)
 {
