@@ -131,13 +131,22 @@ def open_privately(url: str) -> None:
     """Opens an address with a token through a page that only this user can read, since the command line of a browser is
     public."""
     import atexit
+    import contextlib
     import html
     import pathlib
+    import stat
     import tempfile
+    import time
     import webbrowser
 
-    folder = os.environ.get("XDG_RUNTIME_DIR") or None
-    with tempfile.NamedTemporaryFile("w", dir=folder, prefix="opstrobe-", suffix=".html", delete=False) as page:
+    folder = pathlib.Path(os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir())
+    # Pages of processes that were killed. A browser has read a page after a minute.
+    for left in folder.glob("opstrobe-open-*.html"):
+        with contextlib.suppress(OSError):
+            status = left.lstat()
+            if status.st_uid == os.getuid() and stat.S_ISREG(status.st_mode) and status.st_mtime < time.time() - 60:
+                left.unlink()
+    with tempfile.NamedTemporaryFile("w", dir=folder, prefix="opstrobe-open-", suffix=".html", delete=False) as page:
         page.write(
             f'<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0; url={html.escape(url)}">\n'
         )

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <limits.h>
 #include <pthread.h>
 #include <signal.h>
@@ -15,12 +16,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <opstrobe/serve.h>
 
 #include "diagnose.h"
 #include "options.h"
+
+#define PAGE_READ_S 60 /* a browser has read the page that leads it to the server */
 
 static const char usage[] =
 	"usage: opstrobe serve [options] TRACE|DIRECTORY|ARCHIVE...\n"
@@ -53,6 +58,25 @@ static const char usage[] =
 	"example:\n"
 	"  opstrobe serve --open worker0.pt.trace.json.gz\n";
 
+/* Removes pages of this user that servers left because they were killed. */
+static void serve_remove_old_pages(const char *folder)
+{
+	char pattern[PATH_MAX];
+	glob_t found;
+
+	snprintf(pattern, sizeof(pattern), "%s/opstrobe-open-??????.html", folder);
+	if (glob(pattern, GLOB_NOSORT, NULL, &found))
+		return;
+	for (size_t i = 0; i < found.gl_pathc; i++) {
+		struct stat status;
+
+		if (!lstat(found.gl_pathv[i], &status) && S_ISREG(status.st_mode) && status.st_uid == getuid() &&
+		    status.st_mtime < time(NULL) - PAGE_READ_S)
+			unlink(found.gl_pathv[i]);
+	}
+	globfree(&found);
+}
+
 /* Writes a page that redirects to the address and that only this user can read, because the token would be visible to all users
  * on a command line. Returns false, after printing an error, if it cannot be written. */
 static bool serve_write_page(const char *url, char path[PATH_MAX])
@@ -62,7 +86,9 @@ static bool serve_write_page(const char *url, char path[PATH_MAX])
 	int fd;
 
 	folder = folder && *folder ? folder : getenv("TMPDIR");
-	snprintf(path, PATH_MAX, "%s/opstrobe-XXXXXX.html", folder && *folder ? folder : "/tmp");
+	folder = folder && *folder ? folder : "/tmp";
+	serve_remove_old_pages(folder);
+	snprintf(path, PATH_MAX, "%s/opstrobe-open-XXXXXX.html", folder);
 	fd = mkostemps(path, (int)strlen(".html"), O_CLOEXEC);
 	page = fd < 0 ? NULL : fdopen(fd, "w");
 	if (!page) {

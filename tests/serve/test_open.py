@@ -17,6 +17,15 @@ import opstrobe
 TRACE = '{"traceEvents": []}'
 
 
+def left_pages(folder):
+    """Pages of a server that was killed long ago, and of one whose browser is starting."""
+    old, new = folder / "opstrobe-open-aB3456.html", folder / "opstrobe-open-cD3456.html"
+    for page in (old, new):
+        page.write_text("")
+    os.utime(old, (time.time() - 3600, time.time() - 3600))
+    return old, new
+
+
 def test_the_token_is_in_no_command_line(tmp_path):
     (tmp_path / "a.json").write_text(TRACE)
     opened = tmp_path / "opened"
@@ -24,11 +33,13 @@ def test_the_token_is_in_no_command_line(tmp_path):
     browser.write_text(f'#!/bin/sh\necho "$@" > {opened}.new && mv {opened}.new {opened}\n')
     browser.chmod(0o755)
     environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "XDG_RUNTIME_DIR": str(tmp_path)}
+    old, new = left_pages(tmp_path)
     with serving("--open", tmp_path / "a.json", env=environment) as server:
         end = time.monotonic() + TIMEOUT_S
         while not opened.exists() and time.monotonic() < end:
             time.sleep(0.01)
         page = pathlib.Path(opened.read_text().strip())
+        assert not old.exists() and new.exists()
         assert server.token not in str(page)
         assert stat.S_IMODE(page.stat().st_mode) == 0o600
         assert f"url={server.url}" in page.read_text()
@@ -42,12 +53,14 @@ def test_python_opens_a_page_too(tmp_path, monkeypatch):
     from opstrobe._server import open_privately
 
     opened = []
+    old, new = left_pages(tmp_path)
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     monkeypatch.setattr(webbrowser, "open", opened.append)
     open_privately("http://127.0.0.1:1/?token=secret&a=1")
     page = pathlib.Path(urllib.parse.unquote(re.sub("^file://", "", opened[0])))
     assert "secret" not in opened[0] and stat.S_IMODE(page.stat().st_mode) == 0o600
     assert "url=http://127.0.0.1:1/?token=secret&amp;a=1" in page.read_text()
+    assert not old.exists() and new.exists()
 
 
 def test_a_pipe_is_refused(tmp_path):
