@@ -9,6 +9,8 @@
 
 #include <opstrobe/trace.h>
 
+#include "trace/collectives.h"
+
 enum ops_work {
 	OPS_WORK_COMPUTE,
 	OPS_WORK_COMMUNICATION,
@@ -25,14 +27,5 @@ enum ops_work ops_work_of_name(struct ops_string name);
 enum ops_work ops_work_of(uint8_t kind, struct ops_string name);
 /* Classifies as Holistic Trace Analysis does: by the beginning of the name, regardless of the kind. */
 enum ops_work ops_work_of_prefix(struct ops_string name);
-
-enum ops_collective {
-	OPS_COLLECTIVE_NONE,
-	OPS_COLLECTIVE_DEVICE, /* "nccl:all_reduce": kernels on the device perform it */
-	OPS_COLLECTIVE_HOST,   /* "gloo:all_reduce": the host performs it */
-};
-
-/* Classifies a row of the host by its name: the label that a torch.distributed backend puts around an operation. */
-enum ops_collective ops_collective_of(struct ops_string name);
 
 #endif

@@ -15,6 +15,7 @@
 #include "base/fault.h"
 #include "base/order.h"
 #include "base/text.h"
+#include "trace/collectives.h"
 
 struct end {
 	struct ops_string name;
@@ -23,15 +24,16 @@ struct end {
 
 typedef OPS_ARRAY(struct end) end_list;
 
-/* Point-to-point operations end at different times on either side. */
+/* Returns true for an operation that ends for all ranks at once: not those between two ranks, nor those that only write to the
+ * memory of others. */
 static bool align_is_collective(uint8_t kind, struct ops_string name, bool device)
 {
-	static const char *const two_sided[] = {"SendRecv", "send", "recv", "Send", "Recv", NULL};
+	static const char *const one_sided[] = {"SendRecv", "send", "recv", "Send", "Recv", "nvshmem", "deep_ep::", NULL};
 
-	if (device ? kind != OPS_EVENT_KERNEL || !ops_string_starts(name, "nccl")
-	           : (kind != OPS_EVENT_CPU_OP && kind != OPS_EVENT_USER_ANNOTATION) || !ops_string_starts(name, "gloo:"))
+	if (device ? kind != OPS_EVENT_KERNEL || !ops_communicates(name)
+	           : (kind != OPS_EVENT_CPU_OP && kind != OPS_EVENT_USER_ANNOTATION) || ops_collective_of(name) != OPS_COLLECTIVE_HOST)
 		return false;
-	return !ops_string_contains_any(name, two_sided);
+	return !ops_string_contains_any(name, one_sided);
 }
 
 static int align_compare_ends(const void *a, const void *b)

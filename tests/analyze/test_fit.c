@@ -176,6 +176,18 @@ static void notes(void **state)
 	assert_note(2, 30, "no room for CPU total, CPU\ntotal: a wider terminal shows\nmore, '| less -S' all\n");
 }
 
+static void paragraphs(void **state)
+{
+	static const char expected[] = "   takes 5.0 %\n   of a … step\n";
+	struct ops_buffer out = {0};
+
+	(void)state;
+	fit_wrap(&out, ops_string_of("takes 5.0 % of a … step"), 14, 3);
+	assert_int_equal(out.size, strlen(expected));
+	assert_memory_equal(out.bytes, expected, out.size);
+	ops_buffer_release(&out);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -185,6 +197,7 @@ int main(void)
 		cmocka_unit_test(names_that_differ_in_the_middle),
 		cmocka_unit_test(names_are_never_alike),
 		cmocka_unit_test(notes),
+		cmocka_unit_test(paragraphs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

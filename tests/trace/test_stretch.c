@@ -239,6 +239,38 @@ static void ranks_stay_apart(void **state)
 	ops_trace_unref(ranks[1]);
 }
 
+/* Returns by how many operations of that name two ranks are aligned. */
+static uint64_t aligned_by(const char *category, const char *name)
+{
+	char trace[512];
+	struct ops_trace *ranks[2];
+	struct ops_clock_shift shifts[2];
+	struct ops_error error;
+
+	snprintf(trace, sizeof(trace),
+	         "{\"traceEvents\": [{\"ph\": \"X\", \"cat\": \"%s\", \"name\": \"%s\", \"pid\": 0, \"tid\": 7, \"ts\": 10, \"dur\": 5, "
+	         "\"args\": {\"stream\": 7}}]}", category, name);
+	ranks[0] = read_text(trace);
+	ranks[1] = read_text(trace);
+	assert_int_equal(ops_trace_align((const struct ops_trace *const *)ranks, 2, shifts, &error), OPS_OK);
+	ops_trace_unref(ranks[0]);
+	ops_trace_unref(ranks[1]);
+	return shifts[1].collectives;
+}
+
+static void collectives_align_ranks(void **state)
+{
+	(void)state;
+	assert_int_equal(aligned_by("kernel", "ncclDevKernel_AllReduce_Sum_f32_RING_LL"), 1);
+	assert_int_equal(aligned_by("kernel", "void vllm::cross_device_reduce_1stage<float, 2>"), 1);
+	assert_int_equal(aligned_by("kernel", "ncclDevKernel_SendRecv"), 0);
+	assert_int_equal(aligned_by("kernel", "deep_ep::intranode::dispatch"), 0);
+	assert_int_equal(aligned_by("kernel", "gemm"), 0);
+	assert_int_equal(aligned_by("cpu_op", "gloo:all_reduce"), 1);
+	assert_int_equal(aligned_by("user_annotation", "mpi:all_reduce"), 1);
+	assert_int_equal(aligned_by("cpu_op", "gloo:send 0->1"), 0);
+}
+
 static void survives_failures(void **state)
 {
 	struct ops_trace *trace = read_text(text), *made = NULL;
@@ -277,6 +309,7 @@ int main(void)
 		cmocka_unit_test(threads_take_their_device_work),
 		cmocka_unit_test(merged_ranks_have_no_rank),
 		cmocka_unit_test(ranks_stay_apart),
+		cmocka_unit_test(collectives_align_ranks),
 		cmocka_unit_test(survives_failures),
 	};
 
