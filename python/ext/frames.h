@@ -26,6 +26,10 @@
 #else
 #include <internal/pycore_frame.h>
 #endif
+#if PY_VERSION_HEX >= 0x030c0000
+#undef _PyGC_FINALIZED /* which the public headers of 3.12 define, too */
+#include <internal/pycore_interp.h>
+#endif
 #pragma GCC diagnostic pop
 #undef Py_BUILD_CORE
 typedef struct _PyInterpreterFrame ops_frame;
@@ -34,6 +38,31 @@ typedef struct _PyInterpreterFrame ops_frame;
 typedef PyFrameObject ops_frame;
 #define OPS_FRAME_END f_localsplus
 #endif
+
+/* Returns the thread that holds the GIL of the interpreter; NULL: none, or this Python has no GIL. Any thread may call it: each
+ * word is read at once, and its value may be outdated by then. */
+static inline const PyThreadState *ops_gil_holder(const PyInterpreterState *interpreter)
+{
+#if defined(Py_GIL_DISABLED)
+	(void)interpreter;
+	return NULL;
+#elif PY_VERSION_HEX >= 0x030d0000
+	const struct _gil_runtime_state *gil = interpreter->ceval.gil;
+
+	if (!gil || __atomic_load_n(&gil->locked, __ATOMIC_ACQUIRE) <= 0)
+		return NULL;
+	return __atomic_load_n(&gil->last_holder, __ATOMIC_RELAXED);
+#elif PY_VERSION_HEX >= 0x030c0000
+	const struct _gil_runtime_state *gil = interpreter->ceval.gil;
+
+	if (!gil || atomic_load_explicit(&gil->locked._value, memory_order_acquire) <= 0)
+		return NULL;
+	return (const PyThreadState *)atomic_load_explicit(&gil->last_holder._value, memory_order_relaxed);
+#else
+	(void)interpreter;
+	return _PyThreadState_UncheckedGet();
+#endif
+}
 
 /* Returns whether the frame only marks where C code called the interpreter. */
 static inline bool ops_frame_is_of_c(const ops_frame *frame)

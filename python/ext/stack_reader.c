@@ -301,16 +301,6 @@ static int64_t stack_tid(const PyThreadState *thread)
 #endif
 }
 
-/* Returns the thread that holds the GIL. Only until CPython 3.11 can a thread without a Python thread state find out. */
-static const PyThreadState *gil_holder(void)
-{
-#if PY_VERSION_HEX < 0x030c0000
-	return _PyThreadState_UncheckedGet();
-#else
-	return NULL;
-#endif
-}
-
 static bool stack_read(const PyThreadState *address, struct ops_stack *ret_stack, PyThreadState **ret_next)
 {
 	PyThreadState thread;
@@ -319,7 +309,7 @@ static bool stack_read(const PyThreadState *address, struct ops_stack *ret_stack
 		return false;
 	*ret_next = thread.next;
 	ret_stack->tid = stack_tid(&thread);
-	ret_stack->has_gil = address == gil_holder();
+	ret_stack->has_gil = address == ops_gil_holder(interpreter);
 	stack_frames_read(&thread, ret_stack);
 	stack_task_read(ret_stack);
 	return true;
