@@ -3,7 +3,7 @@
 
 Blocks of steps with and without it alternate within one process, so that what else the machine does falls on both. The figures are
 CPU time of the process, the recorder's threads included, as a share of a step without the black box (for programs that wait: of its
-wall-clock time). A block is measured for BLOCK_SECONDS at least, because the threads work once a second, and after WARM_UP_SECONDS,
+wall-clock time without waits for a processor). A block is measured for BLOCK_SECONDS at least, because the threads work once a second, and after WARM_UP_SECONDS,
 because a black box that starts looks up the names of everything.
 
     bench/black_box.py ROUNDS [--settled SECONDS] [PROGRAM…]
@@ -136,11 +136,16 @@ PROGRAMS: dict[str, tuple[Callable[[], Callable[[], Any]], int]] = {  # and step
 
 
 def _block(step: Callable[[], Any], steps: int) -> tuple[float, float]:
-    """The CPU time and the wall-clock time of a step, in ns."""
+    """The CPU time of a step, and its wall-clock time without that in which this thread waited for a processor, in ns."""
     _steps_of(step, WARM_UP, WARM_UP_SECONDS)
-    cpu, wall = time.process_time_ns(), time.perf_counter_ns()
+    cpu, wall = time.process_time_ns(), time.perf_counter_ns() - _waited_ns()
     done = _steps_of(step, steps, BLOCK_SECONDS)
-    return (time.process_time_ns() - cpu) / done, (time.perf_counter_ns() - wall) / done
+    return (time.process_time_ns() - cpu) / done, (time.perf_counter_ns() - _waited_ns() - wall) / done
+
+
+def _waited_ns() -> int:
+    with open("/proc/thread-self/schedstat", encoding="ascii") as file:
+        return int(file.read().split()[1])
 
 
 def _steps_of(step: Callable[[], Any], steps: int, seconds: float) -> int:
