@@ -249,7 +249,7 @@ struct ops_link {
 	X(BAD_DURATION, "a duration that is negative or no number; taken for 0")                   \
 	X(UNMATCHED_END, "the end of an event that did not begin; left out")                       \
 	X(UNMATCHED_BEGIN, "an event that does not end; ended with the trace")                     \
-	X(UNMATCHED_ARROW, "a link with an end that is on no event; left out")                     \
+	X(UNMATCHED_ARROW, "a link to an event that is not in the file; left out")                     \
 	X(BAD_VALUE, "a counter's value that is not a number; left out")                          \
 	X(BAD_METADATA, "metadata without a usable value; left out")                                \
 	X(SAMPLED, "a stack that is a sample; how often functions were called, and what ran between samples, is not known") \

@@ -64,6 +64,15 @@ def test_a_trace_without_steps_says_why(opstrobe, tmp_path):
     )
 
 
+def test_links_that_torch_leaves_out_are_listed_by_validate_alone(opstrobe, tmp_path):
+    link = {"ph": "f", "id": 7, "pid": 1, "tid": 9, "ts": 3, "cat": "ac2g", "name": "ac2g"}
+    (tmp_path / "t.json").write_text(json.dumps({"traceEvents": [*HOST, link]}))
+    assert "a link to an event that is not in the file; left out" in opstrobe("validate", "t.json").stdout
+    for words in ([], ["--format", "markdown"]):
+        shown = opstrobe("views", *words, "t.json").stdout
+        assert "aten::" in shown and "left out" not in shown
+
+
 def test_modules_without_paths_are_counted_by_name(opstrobe, tmp_path):
     calls = [
         {

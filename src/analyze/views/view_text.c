@@ -156,7 +156,8 @@ static void view_text_put_head(struct page *page)
 	ops_buffer_append_text(&page->out, "\n");
 }
 
-/* Lists what is missing from the recording or the file, or was repaired. */
+/* Lists what is missing from the recording or the file, or was repaired. Without links to events that torch's profiler leaves out,
+ * which most traces of GPUs have. `opstrobe validate` lists them. */
 static void put_faults(struct page *page)
 {
 	uint64_t lost = ops_trace_info(page->views->trace)->lost;
@@ -164,12 +165,14 @@ static void put_faults(struct page *page)
 	const struct ops_note *notes = ops_trace_notes(page->views->trace, &count);
 
 	page_begin(page, PAGE_WARNING);
-	if (page->markdown && (lost || count))
+	if (page->markdown && (lost || count > 1 || (count && notes[0].kind != OPS_NOTE_UNMATCHED_ARROW)))
 		ops_buffer_append_text(&page->out, "\n");
 	if (lost)
 		ops_buffer_printf(&page->out, "%slost: %" PRIu64 " record%s could not be kept; all sums are too small\n", item(page),
 		                  lost, lost == 1 ? "" : "s");
 	for (size_t i = 0; i < count; i++) {
+		if (notes[i].kind == OPS_NOTE_UNMATCHED_ARROW)
+			continue;
 		ops_buffer_printf(&page->out, "%sfile: %s", item(page), ops_note_text(notes[i].kind));
 		if (notes[i].count > 1)
 			ops_buffer_printf(&page->out, " (%" PRIu64 " times, first at byte %" PRIu64 ")\n", notes[i].count, notes[i].byte);

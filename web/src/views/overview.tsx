@@ -153,7 +153,7 @@ function StepTime({ views }: { views: OverviewReply }) {
 	return (
 		<section class="panel" aria-label="Where the time goes">
 			<h2>{views.steps.from === "none" ? "Where the time goes" : "Where a step’s time goes"}</h2>
-			<Breakdown parts={usedParts(stepParts, views.steps.breakdown.rows)} average={views.steps.breakdown.average} percent={views.steps.breakdown.average_pct} whole={views.steps.from === "none" ? "Whole recording" : "Step"} />
+			<Breakdown parts={usedParts(stepParts, views.steps.breakdown.rows)} average={views.steps.breakdown.average} percent={views.steps.breakdown.average_pct} whole={views.steps.from === "none" ? "Whole recording" : views.steps.rows.length > 1 ? (views.steps.from === "iterations" ? "Mean iteration" : "Mean step") : "Step"} />
 		</section>
 	);
 }

@@ -47,6 +47,7 @@ describe.each(TRACES)("%s", (_, path) => {
 		await tab.page.locator("a[data-bar]").first().waitFor();
 		expectShowsWithUnit(await card.innerText(), views.steps.median!, "the median step");
 		expect(await tab.page.locator(".card", { hasText: "Events" }).count()).toBe(0);
+		expect(await tab.page.locator("tr[data-part=total] th").innerText()).toBe(views.steps.rows.length > 1 ? "Mean step" : "Step");
 		const slow = tab.page.locator(".slow-steps > li");
 		expect(await slow.count()).toBe(views.steps.outliers.length);
 		for (const [i, outlier] of views.steps.outliers.entries()) {
