@@ -726,6 +726,19 @@ def test_a_signal_after_the_trace_is_written_is_not_reported(program, opstrobe, 
     assert "wrote trace.json" in process.stderr and "no trace was written" not in process.stderr
 
 
+def test_advice_without_steps_says_that_its_time_leaves_out_the_overhead(program, opstrobe):
+    rows = (
+        "import torch\nx = torch.ones(400, 8)\ntotal = torch.zeros(8)\n"
+        "for i in range(400):\n    total = total + x[i].tanh() * 2\n"
+    )
+    done = opstrobe("run", "--advise", "-o", "trace.json", program(rows))
+    assert done.returncode == 0, done.stderr
+    base = json.loads(opstrobe("advise", "--format", "json", "trace.json").stdout)["base"]
+    assert base["steps"] == 0 and base["ms"] < 0.98 * base["average_step_ms"]
+    assert base["text"].startswith("The trace has no steps. Percentages are shares of its total time, ")
+    assert base["text"].endswith(" ms without the overhead of recording.")
+
+
 def test_an_exit_without_a_trace_is_reported(tmp_path, program, opstrobe):
     """By the program, not by its forked children, which end in the same way."""
     name = program(WORK + "import os\nchild = os.fork()\nif child:\n    os.waitpid(child, 0)\nos._exit(4)\n")

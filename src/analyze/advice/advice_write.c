@@ -171,7 +171,8 @@ static size_t base_text(const struct advice_report *report, char *text, size_t r
 	if (report->traces > 1)
 		used = (size_t)snprintf(text, room, "Percentages are shares of the average steady step of a trace.");
 	else if (!report->steps)
-		used = (size_t)snprintf(text, room, "The trace has no steps. Percentages are shares of its total time, %s.", step);
+		used = (size_t)snprintf(text, room, "The trace has no steps. Percentages are shares of its total time, %s%s.", step,
+		                        waited ? without : strcmp(step, mean) ? " without the overhead of recording" : "");
 	else if (report->steady == report->steps)
 		used = (size_t)snprintf(text, room, "Percentages are shares of the average step, %s%s.", step,
 		                        waited ? without : strcmp(step, mean) ? " without the overhead of recording" : "");
