@@ -60,6 +60,7 @@
 #define GROUP_NS_MAX 1e7 /* steps of this length are always marked one by one */
 #define GROUP_MAX 1024u
 #define PPM 1e6
+#define WAITED_STEP_NS 20000000 /* in shorter steps, reading the waits of the thread would take too much of them */
 #define SHADOW_NS_MAX (10 * OPS_SECOND_NS) /* after this time a shadow step is recorded */
 
 /* How much of the time something takes. Earlier times count less. */
@@ -100,6 +101,8 @@ struct watcher {
 	uint32_t group;         /* steps from one mark to the next; relaxed */
 	bool is_due;            /* the detail is to be judged */
 	int64_t detail_ns;      /* start of the comparable part of the current step; 0: it cannot be compared */
+	int64_t waited_ns;      /* waits of the step's thread for a processor until that start */
+	int64_t waited_tid;     /* that thread; 0: unknown */
 	int64_t call_tid;       /* thread whose outermost calls of modules are compared; 0: none yet */
 	int64_t call_ns;        /* end of its last one */
 
@@ -389,12 +392,30 @@ static void watcher_choose_group(struct watcher *of)
 	ops_slow_steps_restart(&of->steps);
 }
 
+/* The lock must be held. Returns the time of the step that ended in which its thread was ready to run and others had the processors:
+ * on a busy machine, steps differ by more than what recording adds. */
+static int64_t watcher_waited(struct watcher *of, int64_t duration_ns)
+{
+	int64_t before_ns = of->waited_ns;
+	bool is_known = of->waited_tid == of->step_tid;
+	struct watch_task task;
+
+	of->waited_tid = 0;
+	if (duration_ns < WAITED_STEP_NS)
+		return 0;
+	watch_task_read(of->step_tid, &task);
+	of->waited_ns = task.waited_ns;
+	of->waited_tid = of->step_tid;
+	return is_known && task.waited_ns > before_ns && task.waited_ns - before_ns < duration_ns ? task.waited_ns - before_ns : 0;
+}
+
 /* Called with the lock held, between two steps or groups of `count` steps. */
 static void watcher_shadow_step(struct watcher *of, int64_t end_ns, uint32_t count)
 {
-	int64_t duration_ns = of->detail_ns ? (end_ns - of->detail_ns) / count : 0, now_ns = ops_clock_read_ns(CLOCK_MONOTONIC);
+	int64_t duration_ns = of->detail_ns ? end_ns - of->detail_ns : 0, now_ns = ops_clock_read_ns(CLOCK_MONOTONIC);
 	enum ops_detail next, before = of->detail;
 
+	duration_ns = (duration_ns - watcher_waited(of, duration_ns)) / count;
 	next = watcher_compare(of, duration_ns > 0 ? (uint64_t)duration_ns : 0, (uint64_t)(now_ns - end_ns) / count);
 	watcher_set_detail(of, next);
 	watcher_choose_group(of);

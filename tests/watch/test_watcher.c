@@ -27,6 +27,7 @@
 
 static int64_t clock_ns; /* the monotonic clock */
 static struct watch_memory memory;
+static struct watch_task task;
 static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
@@ -39,6 +40,7 @@ int __real_clock_gettime(clockid_t clock, struct timespec *ret_time);
 int __wrap_clock_gettime(clockid_t clock, struct timespec *ret_time);
 int __wrap_sem_timedwait(sem_t *semaphore, const struct timespec *until);
 void __wrap_watch_memory_read(struct watch_memory *ret_memory);
+void __wrap_watch_task_read(int64_t tid, struct watch_task *ret_task);
 
 int __wrap_clock_gettime(clockid_t clock, struct timespec *ret_time)
 {
@@ -53,6 +55,12 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *ret_time)
 void __wrap_watch_memory_read(struct watch_memory *ret_memory)
 {
 	*ret_memory = memory;
+}
+
+void __wrap_watch_task_read(int64_t tid, struct watch_task *ret_task)
+{
+	assert_int_equal(tid, getpid());
+	*ret_task = task;
 }
 
 int __wrap_sem_timedwait(sem_t *semaphore, const struct timespec *until)
@@ -467,6 +475,32 @@ static void detail_is_judged_early(void **state)
 	end_watch();
 }
 
+/* On a busy machine, steps differ because their thread waits for a processor. What recording takes is found although these waits are
+ * many times as long. */
+static void waits_for_a_processor_do_not_count(void **state)
+{
+	uint64_t random = 88172645463325252u;
+
+	(void)state;
+	detail = OPS_DETAIL_ALL;
+	task = (struct watch_task){0};
+	begin_watch((struct ops_watch_options){.set_detail = set_detail, .budget_ppm = 20000});
+	for (int i = 0; i < 200 && with_frees; i++) {
+		int64_t wait_ns;
+
+		random ^= random << 13;
+		random ^= random >> 7;
+		random ^= random << 17;
+		wait_ns = (int64_t)(random % (uint64_t)STEP_NS);
+		task.waited_ns += wait_ns;
+		make_step(STEP_NS + wait_ns + (detail >= OPS_DETAIL_ALLOCATIONS ? STEP_NS / 20 : 0));
+		make_round();
+	}
+	assert_false(with_frees);
+	task = (struct watch_task){0};
+	end_watch();
+}
+
 static int64_t make_marks(int count, int64_t step_ns)
 {
 	int64_t steps = 0;
@@ -662,6 +696,7 @@ int main(void)
 		TEST(detail_is_judged_early),
 		TEST(tiny_steps_are_marked_in_groups),
 		TEST(other_steps_are_marked_one_by_one),
+		TEST(waits_for_a_processor_do_not_count),
 		TEST(threads_of_the_recorder_count),
 		TEST(shadow_calls),
 		TEST(one_watch_at_a_time),
