@@ -135,7 +135,7 @@ const struct advice_rule advice_rule_waiting = {
 	.condition = "Steps sleep, or wait for sockets, pipes or processes.",
 	.gain = "the time of the calls",
 	.explanation = "The thread does nothing until a time has passed or another process answers.",
-	.advice = "Wait for an event instead of sleeping. Fetch remote data ahead of time, in a worker process or a thread. To "
+	.advice = "Wait for an event instead of sleeping. Fetch remote data ahead of time, in a worker process or a thread, and many items with one call. To "
 		       "check: the steps no longer contain the call.",
 	.link = "https://docs.pytorch.org/docs/stable/data.html",
 	.needs = ADVICE_NEEDS_PYTHON,

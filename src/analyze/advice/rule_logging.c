@@ -99,6 +99,18 @@ static uint8_t *find_writers(const struct advice *advice, const uint8_t *which)
 	return writes;
 }
 
+/* Returns true if a function of Python passes messages to another process or machine, through pipes and sockets that it writes to. */
+static bool passes_messages(const struct advice *advice, uint32_t row)
+{
+	static const char *const files[] = {"multiprocessing/connection.py", "socket.py", "asyncio/unix_events.py", "asyncio/selector_events.py"};
+	struct ops_function_text function;
+
+	for (size_t i = 0; row != OPS_NONE && ops_event_function(advice->trace, row, &function) && i < sizeof(files) / sizeof(*files); i++)
+		if (rule_logging_is_file(function.file, files[i]))
+			return true;
+	return false;
+}
+
 static bool rule_logging_find(const struct advice *advice, struct advice_result *result)
 {
 	uint8_t *which = find_outputs(advice), *writes = which ? find_writers(advice, which) : NULL;
@@ -108,6 +120,8 @@ static bool rule_logging_find(const struct advice *advice, struct advice_result 
 		uint8_t output = which[advice->events->name[row]];
 		uint32_t caller = advice->caller[row];
 
+		if (output && passes_messages(advice, caller))
+			output = NO_OUTPUT;
 		advice_add_outermost(result, row,
 		                     output == OUTPUT || (output == PART_OF_OUTPUT && caller != OPS_NONE && writes[caller]),
 		                     ADVICE_IN_LOADER);

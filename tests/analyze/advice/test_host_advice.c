@@ -310,7 +310,7 @@ static void finds_memory_near_its_limit(void **state)
 }
 
 /* A function of 400 us in each step that opens an image, or a file, and makes these calls of 100 us each. */
-static double output_ms(const char *const *calls)
+static double gain_of_function_ms(const char *rule, const char *function, const char *const *calls)
 {
 	struct device_trace trace;
 	char *json;
@@ -322,15 +322,32 @@ static double output_ms(const char *const *calls)
 
 		device_trace_step(&trace, step, us, 990);
 		device_trace_host(&trace, "cpu_op", "aten::mm", us + 1, 100);
-		device_trace_add(&trace, "python_function", "train.py(3): show", 1, 1, us + 110, 400, "\"Python id\": 1");
+		device_trace_add(&trace, "python_function", function, 1, 1, us + 110, 400, "\"Python id\": 1");
 		for (int i = 0; calls[i]; i++)
 			device_trace_add(&trace, "python_function", calls[i], 1, 1, us + 110 + 100 * i, 99,
 			                 "\"Python id\": 2, \"Python parent id\": 1");
 	}
 	json = device_trace_advise(&trace);
-	ms = finding_ms(json, "logging-in-step");
+	ms = finding_ms(json, rule);
 	ops_free(json);
 	return ms;
+}
+
+static double output_ms(const char *const *calls)
+{
+	return gain_of_function_ms("logging-in-step", "train.py(3): show", calls);
+}
+
+/* Messages to another process are no output, but the answer is waited for. */
+static void knows_messages_by_their_function(void **state)
+{
+	static const char *const writes[] = {"<built-in function write>", NULL};
+
+	(void)state;
+	assert_float_equal(output_ms(writes), 0.099, 0.001);
+	assert_true(gain_of_function_ms("logging-in-step", "/usr/lib/python3.11/multiprocessing/connection.py(366): Connection._send", writes) < 0);
+	assert_float_equal(gain_of_function_ms("waiting-in-step", "/usr/lib/python3.11/multiprocessing/managers.py(818): BaseProxy._callmethod", writes),
+	                   0.4, 0.001);
 }
 
 /* The calls matter, not the file in which they are. */
@@ -867,7 +884,7 @@ int main(void)
 	                                   cmocka_unit_test(knows_what_is_slow_without_denormals),
 	                                   cmocka_unit_test(finds_tokens_computed_again),
 	                                   cmocka_unit_test(finds_memory_near_its_limit),
-	                                   cmocka_unit_test(knows_output_by_its_calls), cmocka_unit_test(finds_idle_processors), cmocka_unit_test(finds_collections),
+	                                   cmocka_unit_test(knows_output_by_its_calls), cmocka_unit_test(knows_messages_by_their_function), cmocka_unit_test(finds_idle_processors), cmocka_unit_test(finds_collections),
 	                                   cmocka_unit_test(gives_nodes_the_time_between),
 	                                   cmocka_unit_test(finds_graphs_gone_through_again),
 	                                   cmocka_unit_test(finds_slow_first_steps), cmocka_unit_test(subtracts_waits),
