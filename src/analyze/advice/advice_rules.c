@@ -24,6 +24,7 @@
 	X(vain)           \
 	X(growing)        \
 	X(concatenation)  \
+	X(slices)         \
 	X(types)          \
 	X(layouts)        \
 	X(columns)        \

@@ -309,6 +309,38 @@ static void finds_memory_near_its_limit(void **state)
 	assert_true(memory_advice_ms("\"memory_limit_bytes\": 1000000000, \"memory_peak_bytes\": 500000000") < 0);
 }
 
+/* Assignments to slices in each step, each with its node in the backward pass. */
+static char *advise_slices(int assignments)
+{
+	struct device_trace trace;
+
+	open_trace(&trace, "\"threads\": 1");
+	for (int step = 0; step < STEPS; step++) {
+		double us = 10 + 3000 * step;
+
+		device_trace_step(&trace, step, us, 2990);
+		device_trace_add(&trace, "python_function", "train.py(3): unroll", 1, 1, us + 1, 400, "\"Python id\": 1");
+		for (int i = 0; i < assignments; i++)
+			device_trace_add(&trace, "cpu_op", "aten::copy_", 1, 1, us + 5 + 20 * i, 10, "\"CallFrom\": \"train.py:7\"");
+		for (int i = 0; i < assignments; i++)
+			device_trace_add(&trace, "cpu_op", "autograd::engine::evaluate_function: torch::autograd::CopySlices", 1, 1, us + 500 + 110 * i, 100, "");
+	}
+	return device_trace_advise(&trace);
+}
+
+static void finds_assignments_to_slices(void **state)
+{
+	char *json = advise_slices(10);
+
+	(void)state;
+	assert_float_equal(finding_ms(json, "slice-assignments"), 1, 0.01);
+	assert_non_null(strstr(json, "\"file\":\"train.py\",\"line\":7,\"function\":\"unroll\""));
+	ops_free(json);
+	json = advise_slices(3);
+	assert_true(finding_ms(json, "slice-assignments") < 0);
+	ops_free(json);
+}
+
 /* A function of 400 us in each step that opens an image, or a file, and makes these calls of 100 us each. */
 static double gain_of_function_ms(const char *rule, const char *function, const char *const *calls)
 {
@@ -338,7 +370,7 @@ static double output_ms(const char *const *calls)
 	return gain_of_function_ms("logging-in-step", "train.py(3): show", calls);
 }
 
-/* Messages to another process are no output, but the answer is waited for. */
+/* Messages to another process do not count as output, but the answer is waited for. */
 static void knows_messages_by_their_function(void **state)
 {
 	static const char *const writes[] = {"<built-in function write>", NULL};
@@ -884,7 +916,8 @@ int main(void)
 	                                   cmocka_unit_test(knows_what_is_slow_without_denormals),
 	                                   cmocka_unit_test(finds_tokens_computed_again),
 	                                   cmocka_unit_test(finds_memory_near_its_limit),
-	                                   cmocka_unit_test(knows_output_by_its_calls), cmocka_unit_test(knows_messages_by_their_function), cmocka_unit_test(finds_idle_processors), cmocka_unit_test(finds_collections),
+	                                   cmocka_unit_test(knows_output_by_its_calls), cmocka_unit_test(knows_messages_by_their_function),
+	                                   cmocka_unit_test(finds_assignments_to_slices), cmocka_unit_test(finds_idle_processors), cmocka_unit_test(finds_collections),
 	                                   cmocka_unit_test(gives_nodes_the_time_between),
 	                                   cmocka_unit_test(finds_graphs_gone_through_again),
 	                                   cmocka_unit_test(finds_slow_first_steps), cmocka_unit_test(subtracts_waits),
