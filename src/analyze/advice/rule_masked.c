@@ -19,6 +19,8 @@ struct masked_search {
 	struct advice_vain vain;
 	uint8_t *kind;     /* by string: enum masked_name */
 	uint8_t *by_rows;  /* by string: equal parts of the result need equal parts of the input alone */
+	int64_t ns;        /* of these operators */
+	uint64_t operators;
 	double zeros;      /* smallest share of zeros; 1: none seen */
 	bool chooses;
 	bool has_products;
@@ -75,13 +77,17 @@ static void add_masked(struct masked_search *search, struct advice_result *resul
 {
 	const struct advice *advice = result->advice;
 	double share = search->zeros < 1 ? search->zeros : CHOICE_SAVES;
+	int64_t ns;
 
 	for (uint32_t row = 0; row < advice->events->count; row++) {
 		if (search->vain.nodes[row] != ADVICE_IN_VAIN || !advice_counts(advice, row) || advice_is_claimed(result, row) ||
 		    (advice->zone[row] & (ADVICE_IN_LOADER | ADVICE_IN_OPTIMIZER)))
 			continue;
 		search->has_products |= is_of_network(advice, row);
-		advice_add_share(result, row, share * advice_work_share(advice, row));
+		ns = advice_claim_share(result, row, share * advice_work_share(advice, row));
+		search->ns = ops_sum(search->ns, ns);
+		search->operators++;
+		advice_add_calls(result, row, ns);
 	}
 }
 
@@ -90,7 +96,9 @@ static bool rule_masked_find(const struct advice *advice, struct advice_result *
 	static const struct advice_named names[] = {{"aten::mul", NAME_MASKS}, {"aten::mul_", NAME_MASKS}, {"aten::where", NAME_CHOOSES}, {0}};
 	static const char *const by_rows[] = {"aten::linear", "aten::addmm", "aten::mm", "aten::matmul", "aten::bmm", "aten::conv*", "aten::stack",
 	                                      "aten::cat", "aten::relu*", "aten::gelu", "aten::silu*", "aten::tanh", "aten::sigmoid", "aten::leaky_relu*",
-	                                      "aten::elu*", "aten::add", "aten::sub", "aten::div", "aten::mul", "aten::dropout", "aten::layer_norm", NULL};
+	                                      "aten::elu*", "aten::add", "aten::sub", "aten::div", "aten::mul", "aten::dropout", "aten::layer_norm", "aten::group_norm",
+	                                      "aten::pad", "aten::constant_pad*", "aten::reflection_pad*", "aten::replication_pad*", "aten::grid_sampler*",
+	                                      "aten::upsample*", "aten::max_pool*", "aten::avg_pool*", NULL};
 	struct masked_search search = {.kind = advice_named_kinds(advice, names), .by_rows = advice_names(advice, by_rows), .zeros = 1};
 	double gain_ns;
 	bool done = search.kind && search.by_rows && advice_vain_init(&search.vain, advice);
@@ -110,15 +118,15 @@ static bool rule_masked_find(const struct advice *advice, struct advice_result *
 		advice_vain_follow(&search.vain, advice, search.by_rows);
 		add_masked(&search, result);
 	}
-	gain_ns = (double)result->tally.ns;
+	gain_ns = (double)search.ns;
 	if (!search.has_products)
 		result->claims.count = 0;
 	else if (search.zeros < 1)
 		done = done && advice_report_gain(result, gain_ns, "%s operators in each step compute results of which %.0f %% are multiplied by zeros, by construction. "
-		                                  "That share takes %s.", advice_events(result).text, 100 * search.zeros, advice_cost(result).text);
+		                                  "That share takes %s.", advice_average(advice, search.operators).text, 100 * search.zeros, advice_spent(advice, gain_ns).text);
 	else
 		done = done && advice_report_gain(result, gain_ns, "%s operators in each step compute two results for all rows, of which torch.where keeps one for each. "
-		                                  "Half of them takes %s.", advice_events(result).text, advice_cost(result).text);
+		                                  "Half of them takes %s.", advice_average(advice, search.operators).text, advice_spent(advice, gain_ns).text);
 	advice_vain_release(&search.vain);
 	ops_free(search.kind);
 	ops_free(search.by_rows);
