@@ -43,13 +43,33 @@ static uint32_t largest_input(const struct data_flow *flow, uint32_t node)
 	return largest;
 }
 
-/* Returns true if only this node reads a value, except for the backward pass. */
-static bool is_read_here_alone(const struct data_flow *flow, uint32_t value, uint32_t node)
+/* Returns the bytes that a node makes and that last longer than the node: a sum of bits converts all of them first. */
+static int64_t lasting_bytes(const struct data_flow *flow, uint32_t node)
 {
+	int64_t bytes = 0;
+
+	for (uint32_t i = 0; i < flow->nodes[node].made_count; i++) {
+		uint32_t value = flow->made.items[flow->nodes[node].first_made + i];
+
+		if (flow->memory.blocks.items[flow->memory.values.items[value].block].end_ns > flow->memory.events->end_ns[node])
+			bytes = ops_sum(bytes, flow->values[value].bytes);
+	}
+	return bytes;
+}
+
+/* Returns true if only this node reads a value, except for the backward pass and for nodes that count the results of a comparison: a few
+ * operators on sorted or binned numbers count for all of them. No operator makes other sums of the same large tensor at once. */
+static bool is_only_reduced(const struct advice *advice, uint32_t value, uint32_t node)
+{
+	static const char *const compares[] = {"aten::ge", "aten::gt", "aten::le", "aten::lt", NULL};
+	const struct data_flow *flow = advice->flow;
+	bool counts = flow->values[value].node != OPS_NONE && advice_text_like(advice_name(advice, flow->values[value].node), compares);
+
 	for (uint32_t i = flow->values[value].first; i != OPS_NONE; i = flow->uses.items[i].next) {
 		const struct data_use *use = &flow->uses.items[i];
 
-		if (use->kind >= DATA_OVERWRITES && use->node != node && !(flow->memory.rows.context[use->node] & MEMORY_IN_BACKWARD))
+		if (use->kind >= DATA_OVERWRITES && use->node != node && !(flow->memory.rows.context[use->node] & MEMORY_IN_BACKWARD) &&
+		    (!counts || use->kind != DATA_READS || ops_product(lasting_bytes(flow, use->node), RATIO_MIN) > flow->values[value].bytes))
 			return false;
 	}
 	return flow->values[value].complete;
@@ -74,7 +94,7 @@ static bool follow_back(const struct intermediates *all, const struct advice *ad
 		uint32_t value = largest_input(flow, node);
 		const struct data_value *of = value == OPS_NONE ? NULL : &flow->values[value];
 
-		if (!of || of->node == OPS_NONE || of->bytes < BYTES_MIN || !is_read_here_alone(flow, value, node) ||
+		if (!of || of->node == OPS_NONE || of->bytes < BYTES_MIN || !is_only_reduced(advice, value, node) ||
 		    !advice_counts(advice, of->node) || !moves_only(advice, of->node) ||
 		    advice->step_of[of->node] != advice->step_of[row])
 			return false;
@@ -204,14 +224,15 @@ const struct advice_rule advice_rule_intermediate = {
 	.id = "large-intermediate",
 	.title = "A large intermediate result is made only to be reduced",
 	.condition = "A reduction reads a result of at least 1 MB that is at least four times as large as what it makes, that nothing else reads "
-		     "forward, and that operators which compute little expanded from tensors of at most a quarter of its size. A matrix "
+		     "forward, except to count the results of a comparison, and that operators which compute little expanded from tensors of at most a quarter of its size. A matrix "
 		     "product counts as a reduction where the result comes from aten::one_hot, scatter or eq. The same within "
 		     "aten::cosine_similarity and pairwise_distance, if each of their inputs is broadcast to the other.",
 	.gain = "all passes over the intermediate result but one, forward and backward",
 	.explanation = "Each operator writes its result to memory and the next one reads it again. An operator that computes and reduces "
 		       "the elements at once needs no memory for them.",
 	.advice = "Use an operator that does both: torch.cdist or a matrix product for distances and similarities of pairs, nn.EmbeddingBag for sums of "
-		  "rows, an index in place of a product with one-hot rows, torch.einsum for sums of products. torch.compile fuses the "
+		  "rows, an index in place of a product with one-hot rows, torch.bucketize with bincount and cumsum in place of comparisons with many "
+		  "thresholds, torch.einsum for sums of products. torch.compile fuses the "
 		  "rest. To check: less memory allocated at the line.",
 	.code = "distances = torch.cdist(points, centers)  # in place of (points[:, None] - centers).pow(2).sum(-1)",
 	.link = "https://docs.pytorch.org/docs/stable/generated/torch.cdist.html",

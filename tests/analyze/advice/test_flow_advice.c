@@ -135,6 +135,34 @@ static void finds_large_intermediate_results(void **state)
 	assert_true(gain_of("large-intermediate", distances, false) < 0);
 }
 
+/* Comparisons that are counted twice, where the first count needs scratch memory, or differences that are summed up twice. */
+static void reduced_twice(struct writer *w, bool cause)
+{
+	const uint64_t other = 0x40000, scratch = 0x50000;
+
+	allocate(w, LARGE, 4000000);
+	USE(w, cause ? "aten::ge" : "aten::sub", 300000, -1, {INPUT, 10, 1000, 0, false}, {WEIGHT, 10, 1000, 0, false});
+	allocate(w, other, 4000);
+	ops_builder_memory(w->b, &(struct ops_memory_record){.time_ns = w->now_ns + 200, .address = scratch, .bytes = 4000000, .device_index = -1});
+	ops_builder_memory(w->b, &(struct ops_memory_record){.time_ns = w->now_ns + 300, .address = scratch, .bytes = -4000000, .device_index = -1});
+	USE(w, "aten::sum", 50000, -1, {LARGE, 1000, 1000, 0, false});
+	allocate(w, GRADIENT, 4000000);
+	USE(w, cause ? "aten::logical_and" : "aten::pow", 200000, -1, {LARGE, 1000, 1000, 0, false});
+	allocate(w, LARGE, -4000000);
+	allocate(w, SMALL, 4000);
+	USE(w, "aten::sum", 100000, -1, {GRADIENT, 1000, 1000, 0, false});
+	allocate(w, GRADIENT, -4000000);
+	allocate(w, SMALL, -4000);
+	allocate(w, other, -4000);
+}
+
+static void finds_comparisons_that_are_counted_twice(void **state)
+{
+	(void)state;
+	assert_true(gain_of("large-intermediate", reduced_twice, true) > 0.6 * 0.75 - 0.001);
+	assert_true(gain_of("large-intermediate", reduced_twice, false) < 0);
+}
+
 /* A table of zeros, into which few rows are copied or most, and a product. */
 static void padding(struct writer *w, bool cause)
 {
@@ -735,7 +763,7 @@ int main(void)
 		cmocka_unit_test(leaves_out_what_needs_all_elements),
 		cmocka_unit_test(finds_gradients_that_no_optimizer_reads),
 		cmocka_unit_test(finds_gradients_for_unread_gradients),
-		cmocka_unit_test(finds_large_intermediate_results),
+		cmocka_unit_test(finds_large_intermediate_results), cmocka_unit_test(finds_comparisons_that_are_counted_twice),
 		cmocka_unit_test(finds_products_of_zeros),
 		cmocka_unit_test(follows_padding_through_layers),
 		cmocka_unit_test(counts_all_of_a_product_with_a_triangle),
