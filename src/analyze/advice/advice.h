@@ -227,6 +227,7 @@ struct advice_loop {
 	bool small;           /* the time of its operators is mostly call overhead */
 	bool slices;          /* its operators select rows */
 	bool reads;           /* and read values of tensors */
+	bool chooses, looks_up; /* its operators choose indices, such as tokens; and look up rows by indices */
 	bool opened;          /* its iterations do much, so that the loops in them count in its place */
 };
 

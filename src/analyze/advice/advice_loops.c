@@ -55,6 +55,8 @@ struct search {
 	OPS_ARRAY(int64_t) quickest_of_kind_ns;
 	uint8_t *slicing;     /* by name */
 	uint8_t *reading;
+	uint8_t *choosing;
+	uint8_t *looking_up;
 };
 
 static uint64_t advice_loops_key_of(const struct advice *advice, uint32_t row)
@@ -332,7 +334,7 @@ static void reset_loops(struct search *search, struct advice *advice)
 		loop->span_ns = advice_cost_ns(advice, loop->start_ns, loop->end_ns);
 		loop->inside_ns = loop->backward_ns = loop->operators_ns = loop->typical_ns = loop->work_ns = 0;
 		loop->operators = loop->all_operators = loop->in_place = 0;
-		loop->slices = loop->reads = false;
+		loop->slices = loop->reads = loop->chooses = loop->looks_up = false;
 	}
 }
 
@@ -364,6 +366,8 @@ static bool weigh_rows(struct search *search, struct advice *advice)
 		loop->work_ns = ops_sum(loop->work_ns, work_of(search, advice, row));
 		loop->slices |= search->slicing[advice->events->name[row]] != 0;
 		loop->reads |= search->reading[advice->events->name[row]] != 0;
+		loop->chooses |= search->choosing[advice->events->name[row]] != 0;
+		loop->looks_up |= search->looking_up[advice->events->name[row]] != 0;
 	}
 	for (size_t i = 0; i < advice->loops.count; i++) {
 		struct advice_loop *loop = &advice->loops.items[i];
@@ -509,12 +513,15 @@ bool advice_find_loops(struct advice *advice)
 	static const char *const slicing[] = {"aten::select", "aten::slice", "aten::index", "aten::index_put_", "aten::narrow",
 	                                      "aten::unbind", NULL};
 	static const char *const reading[] = {"aten::item", "aten::is_nonzero", "aten::_local_scalar_dense", NULL};
-	struct search search = {.slicing = advice_names(advice, slicing), .reading = advice_names(advice, reading)};
+	static const char *const choosing[] = {"aten::multinomial", "aten::argmax", "aten::topk", NULL};
+	static const char *const looking_up[] = {"aten::embedding", "aten::index_select", NULL};
+	struct search search = {.slicing = advice_names(advice, slicing), .reading = advice_names(advice, reading),
+	                        .choosing = advice_names(advice, choosing), .looking_up = advice_names(advice, looking_up)};
 	bool done;
 
 	advice->loop_of = ops_realloc_array(NULL, advice->events->count + 1, sizeof(*advice->loop_of));
 	search.quickest_ns = ops_alloc_zeroed(ops_trace_string_count(advice->trace) + 1, sizeof(*search.quickest_ns));
-	done = advice->loop_of && search.slicing && search.reading && search.quickest_ns && find_iterations(&search, advice) &&
+	done = advice->loop_of && search.slicing && search.reading && search.choosing && search.looking_up && search.quickest_ns && find_iterations(&search, advice) &&
 	       join_rounds(&search, advice);
 	done = done && find_unbound(&search, advice) && find_quickest(&search, advice) && weigh(&search, advice);
 	done = done && count_modules(advice) && advice_find_recurrent(advice) && find_inner(advice);
@@ -529,5 +536,7 @@ bool advice_find_loops(struct advice *advice)
 	ops_free(search.quickest_ns);
 	ops_free(search.slicing);
 	ops_free(search.reading);
+	ops_free(search.choosing);
+	ops_free(search.looking_up);
 	return done;
 }

@@ -28,12 +28,13 @@ static bool is_explained(const struct advice_loop *loop, const struct claimed *c
 }
 
 /* Iterations that depend on each other and have more operators than a recurrent cell (an LSTM written out has about
- * fifteen) are a model that is called repeatedly, such as a sampler or a decoder. They cannot be computed at once. */
+ * fifteen) are a model that is called repeatedly, such as a sampler or a decoder. They cannot be computed at once, nor can those of a
+ * small model that looks up the token that it chose before. */
 #define CELL_OPERATORS 20
 
 static bool is_sequence(const struct advice_loop *loop)
 {
-	return loop->recurrent && loop->operators > CELL_OPERATORS * loop->iterations;
+	return loop->recurrent && (loop->operators > CELL_OPERATORS * loop->iterations || (loop->chooses && loop->looks_up));
 }
 
 static bool calls_different_modules(const struct advice_loop *loop)

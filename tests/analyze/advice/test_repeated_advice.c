@@ -135,6 +135,37 @@ static void finds_modules_that_can_be_joined(void **state)
 	assert_true(gain_of("python-loop-over-rows", lookups, false) < 0);
 }
 
+/* Twenty iterations that each look up a row by the result of the previous one: an index that was chosen, or a number. */
+static void generated(struct writer *w, bool cause)
+{
+	struct ops_new_event call = scene_event(w->b, 0, "train.py(9): generate", w->now_ns, w->now_ns + 900000);
+
+	call.kind = OPS_EVENT_PYTHON_FUNCTION;
+	ops_builder_event(w->b, &call);
+	w->now_ns += 1000;
+	for (unsigned i = 0; i < 20; i++) {
+		uint64_t row = 0x2000000u + 0x1000u * i, token = 0x3000000u + 0x1000u * i;
+
+		allocate(w, row, 400);
+		USE(w, "aten::embedding", 20000, -1, {WEIGHT, 10, 100, 0, false}, {i ? token - 0x1000u : INPUT, 1, 1, 0, false});
+		allocate(w, token, 4);
+		USE(w, cause ? "aten::amax" : "aten::argmax", 20000, -1, {row, 1, 100, 0, false});
+		USE(w, "aten::select", 1000, 0, {token, 1, 1, 0, false});
+	}
+	for (unsigned i = 0; i < 20; i++) {
+		allocate(w, 0x2000000u + 0x1000u * i, -400);
+		allocate(w, 0x3000000u + 0x1000u * i, -4);
+	}
+	w->now_ns = call.end_ns + 1000;
+}
+
+static void leaves_out_generators(void **state)
+{
+	(void)state;
+	assert_true(gain_of("python-loop-over-rows", generated, true) > 0.4);
+	assert_true(gain_of("python-loop-over-rows", generated, false) < 0);
+}
+
 /* A diagonal or another matrix, which is factored and solved with. */
 static void covariance(struct writer *w, bool cause)
 {
@@ -347,7 +378,7 @@ int main(void)
 		cmocka_unit_test(finds_work_on_the_same_part),
 		cmocka_unit_test(knows_that_threads_reuse_memory),
 		cmocka_unit_test(follows_parts_through_local_operators),
-		cmocka_unit_test(finds_modules_that_can_be_joined),
+		cmocka_unit_test(finds_modules_that_can_be_joined), cmocka_unit_test(leaves_out_generators),
 		cmocka_unit_test(follows_padding_through_encoders),
 		cmocka_unit_test(finds_factors_of_diagonal_matrices),
 		cmocka_unit_test(doubts_loops_whose_iterations_depend_on_each_other),
