@@ -29,10 +29,10 @@
 #define LENGTH_MAX (1 << 30) /* maximum length that is factored; a file may state any */
 #define FACTOR_MIN 100       /* minimum prime factor of a length that explains the time of a Fourier transform */
 
-/* Why an operator is slow. */
+/* Why an operator may be slow. */
 enum slowness { SLOW_VALUES = 1, SLOW_POOLING, SLOW_FOURIER, SLOW_POSITION, SLOW_RANDOM, SLOW_NORMS, SLOW_UNKNOWN, SLOW_WINDOW, SLOWNESS_COUNT };
 
-/* Kinds of operators, by names: what an operator usually takes, relative to elementwise operators, and what makes it slow. Operators that are not here take their
+/* Kinds of operators, by names, and what they usually take, relative to elementwise operators. Operators that are not here take their
  * time by FLOPs or bytes; only their values, types or layouts make them slow. Sorts and factorizations have no useful bound. */
 static const struct slow_operators {
 	const char *const *names;
@@ -58,8 +58,9 @@ static const char *const slow_fixes[SLOWNESS_COUNT] = {
 	[SLOW_WINDOW] = "Compute a mean over a wide window from a running sum: the difference of two entries of cumsum(). Use two smaller windows one after the "
 			 "other for a maximum, or a stride.",
 	[SLOW_FOURIER] = "Pad or cut the signal to a length of small factors, as scipy.fft.next_fast_len() returns it, if a longer transform is valid here.",
-	[SLOW_POSITION] = "Use x.max(dimension).indices, which torch computes faster, search along the last dimension of a contiguous tensor, or leave the position out: amax() and amin().",
-	[SLOW_RANDOM] = "Generate fewer random numbers: one for each row or channel, or only those that are used. NumPy's generators are faster for large tensors.",
+	[SLOW_POSITION] = "Use x.max(dimension).indices, which torch computes faster, search along the last dimension of a contiguous tensor, or leave the "
+			  "position out: amax() and amin().",
+	[SLOW_RANDOM] = "Generate fewer random numbers: one for each row or channel, or only those that are used.",
 	[SLOW_NORMS] = "Leave max_norm out of the embedding, which normalises each row that is looked up, one after the other, in each forward pass. Call "
 		       "torch.renorm on the rows of a batch after the optimizer's step, or penalise the norm.",
 };
@@ -93,8 +94,8 @@ static uint64_t slow_key(uint32_t site, uint32_t name)
 
 static bool slow_counts(const struct slow *all, const struct advice *advice, const struct roofline_call *call)
 {
-	return call->roof == &all->roofline.cpu && call->roof->source != ROOF_UNKNOWN && call->bound_ns >= call->roof->call_ns && advice_counts(advice, call->row) &&
-	       !(advice->zone[call->row] & (ADVICE_IN_LOADER | ADVICE_IN_OPTIMIZER));
+	return call->roof == &all->roofline.cpu && call->roof->source != ROOF_UNKNOWN && call->bound_ns > 0 &&
+	       call->bound_ns >= call->roof->call_ns && advice_counts(advice, call->row) && !(advice->zone[call->row] & (ADVICE_IN_LOADER | ADVICE_IN_OPTIMIZER));
 }
 
 /* Returns the line of a call: of its forward operator if it is in the backward pass. */
