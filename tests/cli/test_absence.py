@@ -40,7 +40,10 @@ WAITS = [
         (["analyze", "queue_length_summary"], "no results: the traces have no such device work"),
         (["analyze", "roofline"], "no results: the traces have no such device work"),
         (["analyze", "memory_bw_time_series"], "no memory copies or sets on a device"),
-        (["analyze", "potential_stragglers"], "no stragglers: the traces have no steps with communication between ranks"),
+        (
+            ["analyze", "potential_stragglers"],
+            "no stragglers: the traces have no steps with communication between ranks",
+        ),
         (["analyze", "profiler_steps", "--where", "dur > 1e9"], "no results: the filter keeps no such events"),
         (["analyze", "parse"], "no known GPU"),
         (["analyze", "parse", "--rules", "hta"], "UNKNOWN GPU"),

@@ -25,7 +25,7 @@ from opstrobe import ProfilerAction, _core
 from opstrobe.compat.torch_import import call_when_imported
 from opstrobe.launcher.machine_roof import measure_roof
 from opstrobe.launcher.output import Output, rank_of_job
-from opstrobe.launcher.own_process import plain_environment, python_command, pop_watcher
+from opstrobe.launcher.own_process import plain_environment, pop_watcher, python_command
 from opstrobe.launcher.program import Program
 from opstrobe.launcher.steps import StepWatch
 from opstrobe.recording import bridge, roof, spill
