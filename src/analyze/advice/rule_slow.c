@@ -30,7 +30,18 @@
 #define FACTOR_MIN 100       /* minimum prime factor of a length that explains the time of a Fourier transform */
 
 /* Why an operator may be slow. */
-enum slowness { SLOW_VALUES = 1, SLOW_POOLING, SLOW_FOURIER, SLOW_POSITION, SLOW_RANDOM, SLOW_NORMS, SLOW_UNKNOWN, SLOW_WINDOW, SLOWNESS_COUNT };
+enum slowness {
+	SLOW_WITHOUT_REASON,
+	SLOW_VALUES,
+	SLOW_POOLING,
+	SLOW_FOURIER,
+	SLOW_POSITION,
+	SLOW_RANDOM,
+	SLOW_NORMS,
+	SLOW_UNKNOWN,
+	SLOW_WINDOW,
+	SLOWNESS_COUNT
+};
 
 /* Kinds of operators, by names, and what they usually take, relative to elementwise operators. Operators that are not here take their
  * time by FLOPs or bytes; only their values, types or layouts make them slow. Sorts and factorizations have no useful bound. */
@@ -51,7 +62,7 @@ static const struct slow_operators {
 
 /* What to do about an operator that nothing in its arguments explains, and about those that something does. */
 static const char *const slow_fixes[SLOWNESS_COUNT] = {
-	[0] = "Compare the operator with random numbers of the same shape, type and strides. If it is fast with them, the values are the reason.",
+	[SLOW_WITHOUT_REASON] = "Compare the operator with random numbers of the same shape, type and strides. If it is fast with them, the values are the reason.",
 	[SLOW_VALUES] = "Compare the operator with random numbers of the same shape, type and strides. If it is fast with them, weights or inputs contain denormal "
 			"numbers: call torch.set_flush_denormal(True) in each thread, or set weights below 1e-30 to zero.",
 	[SLOW_POOLING] = "Store images with the channels last: model.to(memory_format=torch.channels_last), and the same for its input.",
@@ -76,7 +87,7 @@ struct slow_group {
 	uint32_t calls;
 	double least;       /* of the fastest call: time in multiples of the lower bound */
 	double ratio;       /* time relative to what is usual; 0: not slow */
-	enum slowness why;  /* what in its arguments explains it; 0: nothing */
+	enum slowness why;  /* what in its arguments explains it */
 };
 
 struct slow {
@@ -229,19 +240,19 @@ static enum slowness explain_pooling(const struct advice *advice, uint32_t row, 
 	int64_t window = argument_product(advice, row, 1);
 
 	if (strstr(advice_name(advice, row).bytes, "backward"))
-		return 0;
+		return SLOW_WITHOUT_REASON;
 	if (window >= WINDOW_MIN && !strstr(advice_name(advice, row).bytes, "adaptive")) {
 		snprintf(text, size, "Its window has %lld elements, and it reads all of them for each element of its result.", (long long)window);
 		return SLOW_WINDOW;
 	}
 	if (!has_channels_first(advice, row))
-		return 0;
+		return SLOW_WITHOUT_REASON;
 	snprintf(text, size, "Its input has the channels first. On the CPU, torch processes several channels at a time only if they are last.");
 	return SLOW_POOLING;
 }
 
-/* Describes, in a sentence, what in the arguments of a call explains that it is slow. Returns the index of what to do about it; 0 if
- * nothing explains it. */
+/* Describes, in a sentence, what in the arguments of a call explains that it is slow. Returns its kind, by which to find what to do about
+ * it; SLOW_WITHOUT_REASON if nothing explains it. */
 static enum slowness explain_call(const struct advice *advice, enum slowness kind, uint32_t row, char *text, size_t size)
 {
 	int64_t length;
@@ -253,13 +264,13 @@ static enum slowness explain_call(const struct advice *advice, enum slowness kin
 	case SLOW_FOURIER:
 		length = awkward_length(advice, row);
 		if (!length || largest_factor(length) < FACTOR_MIN)
-			return 0;
+			return SLOW_WITHOUT_REASON;
 		snprintf(text, size, "The length of its signals, %lld, has the prime factor %lld, and transforms are fast for lengths of small factors.",
 		         (long long)length, (long long)largest_factor(length));
 		return kind;
 	case SLOW_POSITION:
 		if (!is_across_memory(advice, row))
-			return 0;
+			return SLOW_WITHOUT_REASON;
 		snprintf(text, size, "It searches along a dimension whose elements are not next to each other in memory.");
 		return kind;
 	case SLOW_RANDOM:
@@ -269,7 +280,7 @@ static enum slowness explain_call(const struct advice *advice, enum slowness kin
 		snprintf(text, size, "It normalises the rows that max_norm limits one after another, before each lookup.");
 		return kind;
 	default:
-		return 0;
+		return SLOW_WITHOUT_REASON;
 	}
 }
 
@@ -323,7 +334,7 @@ static bool report_slow(const struct slow *all, struct advice_result *result, co
 	char why[160];
 
 	explain_call(advice, kind, most->longest, why, sizeof(why));
-	result->detail = slow_fixes[most->why ? most->why : kind == SLOW_VALUES ? kind : 0];
+	result->detail = slow_fixes[most->why ? most->why : kind == SLOW_VALUES ? kind : SLOW_WITHOUT_REASON];
 	result->confidence = most->why ? ADVICE_LIKELY : ADVICE_UNSURE;
 	return advice_report_costs(result, "%s%s%s takes %s a step here, %s times as long as is usual for such an operator in this recording: the other operators "
 	                                   "take %s times the lower bound of their FLOPs and bytes. %s",
