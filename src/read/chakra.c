@@ -334,7 +334,8 @@ static bool has_fields(struct ops_pb_message message, bool is_cut, const char *t
 	return is_cut || !message.malformed;
 }
 
-/* The file begins with a message of metadata, followed by a node with a name. */
+/* The file begins with a message of metadata, which may be empty, followed by a node with a name. A name may have any characters; if
+ * nothing comes before it, zeros show that the file is another one. */
 bool ops_is_chakra(const char *head, size_t size)
 {
 	static const char metadata[] = "-bb", node[] = "-nbnllnnbbbb";
@@ -342,12 +343,13 @@ bool ops_is_chakra(const char *head, size_t size)
 	struct ops_pb_message message;
 	struct ops_pb_field field;
 	uint64_t length;
-	bool has_name = false;
+	bool has_name = false, has_metadata;
 
 	if (!size || !ops_pb_parse_varint(&at, end, &length) || length > (uint64_t)(end - at))
 		return false;
 	if (!has_fields((struct ops_pb_message){.at = at, .end = ops_bytes_end(at, length)}, false, metadata, sizeof(metadata) - 1))
 		return false;
+	has_metadata = length > 0;
 	at += length;
 	if (!ops_pb_parse_varint(&at, end, &length) || !length)
 		return false;
@@ -355,7 +357,8 @@ bool ops_is_chakra(const char *head, size_t size)
 	if (!has_fields(message, message.end == end, node, sizeof(node) - 1))
 		return false;
 	while (ops_pb_next(&message, &field))
-		has_name |= field.number == NODE_NAME && field.bytes.size && memchr(field.bytes.bytes, '\0', field.bytes.size) == NULL;
+		has_name |= field.number == NODE_NAME && field.bytes.size &&
+			    (has_metadata || memchr(field.bytes.bytes, '\0', field.bytes.size) == NULL);
 	return has_name;
 }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
 import opstrobe as package
@@ -174,6 +174,7 @@ def micro(ns):
 
 @PROPERTY
 @given(trace=traces())
+@example(trace={"traceEvents": [{"ph": "X", "cat": "cpu_op", "name": "\0", "ts": 1.6, "dur": 0, "pid": 5, "tid": 2}]})
 def test_chakra(opstrobe, tmp_path, trace):
     assume(any(row["ph"] == "X" for row in trace["traceEvents"]))  # a file without nodes is not identified as Chakra's
     there = written(opstrobe, tmp_path, trace, "a.json", "there.et")
