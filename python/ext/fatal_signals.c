@@ -29,8 +29,8 @@ static int watcher = -1; /* socket of the process that reports SIGKILL; -1: ther
 static pid_t watcher_pid; /* the process that it watches */
 static volatile sig_atomic_t watched_pid; /* 0: none; a forked child is not the program */
 
-/* Tells the watcher what to report if the program is killed; "d": nothing. Called in signal handlers, too. */
-static void tell_watcher(const char *message)
+/* Sends the watcher what to report if the program is killed; "d": nothing. Called in signal handlers, too. */
+static void send_to_watcher(const char *message)
 {
 	if (watcher >= 0 && watcher_pid == getpid() && send(watcher, message, strlen(message), MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
 		watcher = -1;
@@ -38,7 +38,7 @@ static void tell_watcher(const char *message)
 
 static void fatal_signals_report(int number)
 {
-	tell_watcher("d");
+	send_to_watcher("d");
 	for (size_t i = 0; i < COUNT && watched_pid == getpid(); i++)
 		if (signals[i].number == number && (write(STDERR_FILENO, signals[i].text, strlen(signals[i].text)) < 0 ||
 		                                    write(STDERR_FILENO, hint, strlen(hint)) < 0))
@@ -61,7 +61,7 @@ static PyObject *fatal_signals_watch(PyObject *module, PyObject *args)
 	Py_XDECREF(text);
 	if (is_on)
 		watcher_pid = getpid();
-	tell_watcher(killed);
+	send_to_watcher(killed);
 	watched_pid = is_on ? getpid() : 0;
 	for (size_t i = 0; i < COUNT; i++) {
 		struct sigaction present;

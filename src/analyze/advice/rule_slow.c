@@ -23,7 +23,7 @@
 #define NAMES_MIN 3          /* minimum number of other operators for a comparison */
 #define NAME_SHARE_MIN 0.01  /* minimum share of the steps for an operator that is compared with */
 #define USUAL_WITHOUT 8.0    /* time in multiples of the lower bound that is usual if there is nothing to compare with */
-#define USUAL_LEAST 2.0      /* operators that do better are no measure for others */
+#define USUAL_LEAST 2.0      /* others are not compared with operators that do better */
 #define WINDOW_MIN 64        /* minimum number of elements in a window of a pooling that explains its time */
 #define CHANNELS_MIN 8       /* minimum number of channels that a vector register holds */
 #define LENGTH_MAX (1 << 30) /* maximum length that is factored; a file may state any */
@@ -169,7 +169,7 @@ static bool slow_find_usual(struct slow *all, const struct advice *advice)
 
 /* --- arguments ------------------------------------------------------------------------------------------------------ */
 
-/* Returns the product of the numbers in argument `at`; 0 if it is no list of numbers. */
+/* Returns the product of the numbers in argument `at`; 0 if it is something else than a list of numbers. */
 static int64_t argument_product(const struct advice *advice, uint32_t row, size_t at)
 {
 	struct ops_input list;

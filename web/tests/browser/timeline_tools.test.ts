@@ -118,7 +118,7 @@ test("one click shows a typical step, another the whole trace", async () => {
 	tab.expectQuiet();
 });
 
-test("annotations on devices are no device work", async () => {
+test("annotations on devices do not count as device work", async () => {
 	const tab = await Tab.open(browser, server.at("timeline", server.trace("annotated.pt")));
 	const shares = async () => (await readGrid(tab.page, "What runs in this range")).rows.map((row) => `${row.name} ${row.share}`).sort();
 	await expect.poll(shares).toEqual(["forward –", "gemm 25.00", "softmax 75.00"]);
