@@ -125,7 +125,7 @@ test("some steps alone, and they stay chosen from table to table", async () => {
 	const cut = join(folder, "cut.pt.trace.json");
 	call("cut", "--steps", "3", trace, cut);
 	const all = await readGrid(page, "Operators");
-	await page.getByLabel("Steps").selectOption("3");
+	await page.getByRole("combobox", { name: /^Steps/ }).selectOption("3");
 	await page.waitForFunction(() => location.hash.includes("steps=3"));
 	await page.locator(".grid").waitFor();
 	const one = await readGrid(page, "Operators");
@@ -135,7 +135,7 @@ test("some steps alone, and they stay chosen from table to table", async () => {
 	const next = async (title: string) => {
 		await page.getByRole("navigation", { name: "Views" }).getByRole("link", { name: title, exact: true }).click();
 		await page.waitForFunction((id) => location.hash.startsWith(`#/${id}/`) && location.hash.includes("steps=3"), title.toLowerCase());
-		await page.getByLabel("Steps").waitFor();
+		await page.getByRole("combobox", { name: /^Steps/ }).waitFor();
 	};
 	await next("Modules");
 	const modules = (await readGrid(page, "Modules")).rows;
