@@ -229,8 +229,8 @@ static struct advice_part_needed need_of_results(const struct needs *needs, uint
 		uint32_t value = flow->made.items[flow->nodes[node].first_made + i];
 		struct advice_part_needed need;
 
-		if (flow->memory.blocks.items[flow->memory.values.items[value].block].end_ns <= needs->advice->events->end_ns[node])
-			continue; /* scratch memory */
+		if (data_flow_is_scratch(flow, node, value))
+			continue;
 		need = need_of_value(needs, value);
 		if (need.share > most.share)
 			most = need;

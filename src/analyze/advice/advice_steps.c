@@ -65,10 +65,19 @@ static bool median_steps(const struct advice *advice, int64_t ret_ns[OPS_ITERATI
 
 static bool keep_recurring(const struct advice *advice, uint8_t *steady)
 {
-	size_t steps = advice->views->steps.count, at = 0, first = 0, recurring = 0;
-	int64_t *calls = ops_alloc_zeroed(steps + 1, sizeof(*calls)), *sorted = ops_alloc_zeroed(steps + 1, sizeof(*sorted));
-	bool done = calls && sorted;
+	size_t steps = advice->views->steps.count, at = 0, first = 0, longer = 0, recurring = 0;
+	int64_t *calls, *sorted;
+	bool done;
 
+	while (first < steps && !steady[first])
+		first++;
+	for (size_t i = first; i < steps; i++)
+		longer += !steady[i];
+	if (longer < RECUR_MIN)
+		return true;
+	calls = ops_alloc_zeroed(steps + 1, sizeof(*calls));
+	sorted = ops_alloc_zeroed(steps + 1, sizeof(*sorted));
+	done = calls && sorted;
 	for (uint32_t row = 0; done && row < advice->events->count; row++) {
 		at = advice_next_step(advice, at, advice->events->start_ns[row]);
 		calls[at]++;
@@ -77,8 +86,6 @@ static bool keep_recurring(const struct advice *advice, uint8_t *steady)
 		memcpy(sorted, calls, steps * sizeof(*sorted));
 		qsort(sorted, steps, sizeof(*sorted), ops_compare_int64);
 	}
-	while (done && first < steps && !steady[first])
-		first++;
 	for (size_t i = first; done && i < steps; i++)
 		recurring += !steady[i] && (double)calls[i] > MORE_CALLS * (double)sorted[steps / 2];
 	for (size_t i = first; done && i < steps && recurring >= RECUR_MIN; i++)

@@ -96,8 +96,8 @@ static enum unusual of_results(const struct advice *advice, uint32_t node, struc
 		const struct ops_memory_block *block = &flow->memory.blocks.items[of->block];
 		struct data_uses uses = data_flow_uses_of(flow, value);
 
-		if (block->end_ns <= advice->events->end_ns[node])
-			continue; /* scratch memory */
+		if (data_flow_is_scratch(flow, node, value))
+			continue;
 		if (of->previous != OPS_NONE || !flow->values[value].complete || uses.updates ||
 		    (uses.read_bytes && !data_flow_is_selected_from(flow, value)) ||
 		    advice_reads_pointers(advice, block->start_ns, block->end_ns))

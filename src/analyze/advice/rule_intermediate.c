@@ -51,8 +51,7 @@ static int64_t lasting_bytes(const struct data_flow *flow, uint32_t node)
 	for (uint32_t i = 0; i < flow->nodes[node].made_count; i++) {
 		uint32_t value = flow->made.items[flow->nodes[node].first_made + i];
 
-		if (flow->memory.blocks.items[flow->memory.values.items[value].block].end_ns > flow->memory.events->end_ns[node])
-			bytes = ops_sum(bytes, flow->values[value].bytes);
+		bytes = ops_sum(bytes, data_flow_is_scratch(flow, node, value) ? 0 : flow->values[value].bytes);
 	}
 	return bytes;
 }

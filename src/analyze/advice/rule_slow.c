@@ -45,19 +45,20 @@ enum slowness {
 
 /* Kinds of operators, by names, and what they usually take, relative to elementwise operators. Operators that are not here take their
  * time by FLOPs or bytes; only their values, types or layouts make them slow. Sorts and factorizations have no useful bound. */
-static const struct slow_operators {
-	const char *const *names;
-	double usual;
-} slow_operators[SLOWNESS_COUNT] = {
-	[SLOW_VALUES] = {(const char *const[]){"*conv*", "aten::mm", "aten::bmm", "aten::addmm", "aten::baddbmm", "aten::linear", NULL}, 3},
-	[SLOW_POOLING] = {(const char *const[]){"*pool*", NULL}, 2},
-	[SLOW_FOURIER] = {(const char *const[]){"aten::_fft_*", NULL}, 4},
-	[SLOW_POSITION] = {(const char *const[]){"aten::argmax", "aten::argmin", "aten::max", "aten::min", NULL}, 4},
-	[SLOW_RANDOM] = {(const char *const[]){"aten::normal_", "aten::uniform_", "aten::bernoulli_", "aten::random_", "aten::exponential_", NULL}, 16},
-	[SLOW_NORMS] = {(const char *const[]){"aten::embedding_renorm_", NULL}, 4},
-	[SLOW_UNKNOWN] = {(const char *const[]){"*linalg*", "*cholesky*", "*svd*", "*eig*", "*solve*", "*inverse*", "aten::sort", "aten::topk", "*lstm*", "*gru*",
-	                                        "*rnn*", "aten::copy_", "aten::cat", NULL}, INFINITY},
-	[SLOW_WINDOW] = {(const char *const[]){NULL}, 2}, /* a case of SLOW_POOLING */
+static const struct advice_named slow_names[] = {
+	{"*conv*", SLOW_VALUES}, {"aten::mm", SLOW_VALUES}, {"aten::bmm", SLOW_VALUES}, {"aten::addmm", SLOW_VALUES},
+	{"aten::baddbmm", SLOW_VALUES}, {"aten::linear", SLOW_VALUES}, {"*pool*", SLOW_POOLING}, {"aten::_fft_*", SLOW_FOURIER},
+	{"aten::argmax", SLOW_POSITION}, {"aten::argmin", SLOW_POSITION}, {"aten::max", SLOW_POSITION},
+	{"aten::min", SLOW_POSITION}, {"aten::normal_", SLOW_RANDOM}, {"aten::uniform_", SLOW_RANDOM},
+	{"aten::bernoulli_", SLOW_RANDOM}, {"aten::random_", SLOW_RANDOM}, {"aten::exponential_", SLOW_RANDOM},
+	{"aten::embedding_renorm_", SLOW_NORMS}, {"*linalg*", SLOW_UNKNOWN}, {"*cholesky*", SLOW_UNKNOWN},
+	{"*svd*", SLOW_UNKNOWN}, {"*eig*", SLOW_UNKNOWN}, {"*solve*", SLOW_UNKNOWN}, {"*inverse*", SLOW_UNKNOWN},
+	{"aten::sort", SLOW_UNKNOWN}, {"aten::topk", SLOW_UNKNOWN}, {"*lstm*", SLOW_UNKNOWN}, {"*gru*", SLOW_UNKNOWN},
+	{"*rnn*", SLOW_UNKNOWN}, {"aten::copy_", SLOW_UNKNOWN}, {"aten::cat", SLOW_UNKNOWN}, {NULL, 0},
+};
+static const double slow_usual[SLOWNESS_COUNT] = {
+	[SLOW_VALUES] = 3, [SLOW_POOLING] = 2, [SLOW_FOURIER] = 4, [SLOW_POSITION] = 4, [SLOW_RANDOM] = 16,
+	[SLOW_NORMS] = 4, [SLOW_UNKNOWN] = INFINITY, [SLOW_WINDOW] = 2,
 };
 
 /* What to do about an operator that nothing in its arguments explains, and about those that something does. */
@@ -159,8 +160,8 @@ static bool slow_find_usual(struct slow *all, const struct advice *advice)
 		sums[2 * group->name + 1] += group->bound_ns;
 	}
 	for (size_t name = 0; name < names; name++)
-		if (sums[2 * name] >= NAME_SHARE_MIN * (double)advice->steps_ns && isfinite(slow_operators[all->kind[name]].usual))
-			sums[count++] = sums[2 * name] / sums[2 * name + 1] / fmax(slow_operators[all->kind[name]].usual, 1);
+		if (sums[2 * name] >= NAME_SHARE_MIN * (double)advice->steps_ns && isfinite(slow_usual[all->kind[name]]))
+			sums[count++] = sums[2 * name] / sums[2 * name + 1] / fmax(slow_usual[all->kind[name]], 1);
 	/* The slow operator itself is among them. */
 	all->usual = count > NAMES_MIN ? fmax(ops_median(sums, count), USUAL_LEAST) : USUAL_WITHOUT;
 	ops_free(sums);
@@ -294,7 +295,7 @@ static struct slow_group *find_slow_groups(struct slow *all, const struct advice
 	for (size_t i = 0; i < all->groups.count; i++) {
 		struct slow_group *group = &all->groups.items[i];
 		enum slowness kind = (enum slowness)all->kind[group->name];
-		double ratio, usual = all->usual * fmax(slow_operators[kind].usual, 1);
+		double ratio, usual = all->usual * fmax(slow_usual[kind], 1);
 		char text[160];
 
 		group->why = explain_call(advice, kind, group->longest, text, sizeof(text));
@@ -343,26 +344,11 @@ static bool report_slow(const struct slow *all, struct advice_result *result, co
 	                           most->why ? why : "Nothing in its arguments explains it.");
 }
 
-static bool slow_name_operators(struct slow *all, const struct advice *advice)
-{
-	all->kind = ops_alloc_zeroed(ops_trace_string_count(advice->trace) + 1, 1);
-	for (int kind = 1; all->kind && kind < SLOWNESS_COUNT; kind++) {
-		uint8_t *which = advice_names(advice, slow_operators[kind].names);
-
-		if (!which)
-			return false;
-		for (size_t id = 0; id < ops_trace_string_count(advice->trace); id++)
-			all->kind[id] = all->kind[id] ? all->kind[id] : which[id] ? (uint8_t)kind : 0;
-		ops_free(which);
-	}
-	return all->kind != NULL;
-}
-
 static bool rule_slow_find(const struct advice *advice, struct advice_result *result)
 {
-	struct slow all = {.kind = NULL};
+	struct slow all = {.kind = advice_named_kinds(advice, slow_names)};
 	struct slow_group *most = NULL;
-	bool done = slow_name_operators(&all, advice) && roofline_init(&all.roofline, advice->trace, OPS_ROOFLINE_OPERATOR, NULL, NULL) == OPS_OK;
+	bool done = all.kind && roofline_init(&all.roofline, advice->trace, OPS_ROOFLINE_OPERATOR, NULL, NULL) == OPS_OK;
 
 	for (size_t i = 0; done && i < all.roofline.calls.count; i++)
 		if (slow_counts(&all, advice, &all.roofline.calls.items[i]))

@@ -80,8 +80,8 @@ static bool sum_results(struct parts *parts, const struct advice *advice, uint32
 		bool in_part = false;
 		int64_t needed;
 
-		if (block->end_ns <= advice->events->end_ns[row] || flow->values[value].first == OPS_NONE)
-			continue; /* scratch memory, or possibly so */
+		if (data_flow_is_scratch(flow, row, value) || flow->values[value].first == OPS_NONE)
+			continue; /* what nothing uses is possibly scratch memory */
 		needed = needed_bytes(parts, advice, value, &in_part, &channels);
 		if (of->previous != OPS_NONE || !flow->values[value].complete || data_flow_uses_of(flow, value).updates ||
 		    needed > block->bytes / 2 || !in_part || advice_reads_pointers(advice, block->start_ns, block->end_ns))
@@ -283,9 +283,8 @@ static bool makes_more(const struct gradients *gradients, const struct data_flow
 {
 	for (uint32_t i = 0; i < flow->nodes[node].made_count; i++) {
 		uint32_t value = flow->made.items[flow->nodes[node].first_made + i];
-		bool scratch = flow->memory.blocks.items[flow->memory.values.items[value].block].end_ns <= flow->memory.events->end_ns[part];
 
-		if (!scratch && !gradients->unread[value] && part_that_makes(flow, node, value) == part)
+		if (!data_flow_is_scratch(flow, part, value) && !gradients->unread[value] && part_that_makes(flow, node, value) == part)
 			return true;
 	}
 	return false;

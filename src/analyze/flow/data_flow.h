@@ -78,6 +78,14 @@ int64_t data_flow_made_bytes(const struct data_flow *flow, uint32_t node);
 /* Returns the bytes that a node reads and that other nodes created. */
 int64_t data_flow_read_bytes(const struct data_flow *flow, uint32_t node);
 
+/* Returns whether memory that a node creates is released before it ends, so that it is no result. */
+static inline bool data_flow_is_scratch(const struct data_flow *flow, uint32_t node, uint32_t value)
+{
+	const struct memory_flow *memory = &flow->memory;
+
+	return memory->blocks.items[memory->values.items[value].block].end_ns <= memory->events->end_ns[node];
+}
+
 /* Returns the kind of the operator at a row. */
 static inline enum operator_kind data_flow_kind(const struct data_flow *flow, uint32_t row)
 {

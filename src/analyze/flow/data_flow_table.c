@@ -72,14 +72,6 @@ static struct flow_row *data_flow_table_find_row(struct flow_rows *rows, uint32_
 	return slot ? &rows->rows.items[*slot] : NULL;
 }
 
-/* A node frees part of the memory that it creates itself: that is scratch memory, not a result. */
-static bool is_scratch(const struct flow_rows *rows, uint32_t node, uint32_t value)
-{
-	const struct memory_flow *memory = &rows->flow.memory;
-
-	return memory->blocks.items[memory->values.items[value].block].end_ns <= memory->events->end_ns[node];
-}
-
 static void add_result(struct flow_rows *rows, struct flow_row *row, uint32_t value)
 {
 	struct data_uses uses = data_flow_uses_of(&rows->flow, value);
@@ -111,7 +103,7 @@ static bool add_node(struct flow_rows *rows, uint32_t node)
 	row->time_ns = ops_sum(row->time_ns, ops_difference(events->end_ns[node], events->start_ns[node]));
 	row->input_bytes = ops_sum(row->input_bytes, data_flow_read_bytes(&rows->flow, node));
 	for (uint32_t i = 0; i < uses->made_count; i++)
-		if (!is_scratch(rows, node, rows->flow.made.items[uses->first_made + i]))
+		if (!data_flow_is_scratch(&rows->flow, node, rows->flow.made.items[uses->first_made + i]))
 			add_result(rows, row, rows->flow.made.items[uses->first_made + i]);
 	return true;
 }
