@@ -60,21 +60,18 @@ class Runs:
         """Returns the run whose traces were all recorded together with this one; None if there is none."""
         if rank.rank < 0 or rank.world_size == 1:
             return None
-        for days in (-1, 0, 1):
-            self._read(date + datetime.timedelta(days))
+        self._read({(date + datetime.timedelta(days)).isoformat() for days in (-1, 0, 1)})
         fitting = [run for run, ranks in self._runs.items() if all(rank.is_with(other) for other in ranks)]
         return min(fitting, key=lambda run: self._runs[run][0].start_ns, default=None)
 
     def add(self, run: str, rank: Rank) -> None:
         self._runs.setdefault(run, []).append(rank)
 
-    def _read(self, date: datetime.date) -> None:
-        day = date.isoformat()
-        if day in self._days:
-            return
-        self._days.add(day)
-        for part in self._location.parts():
-            if part.job == self.job and part.date == day and "ranks" in part.sizes:
+    def _read(self, days: set[str]) -> None:
+        days = days - self._days
+        self._days |= days
+        for part in self._location.parts() if days else ():
+            if part.job == self.job and part.date in days and "ranks" in part.sizes:
                 path = self._location.path(part.path, "ranks.parquet")
                 with self._location.files.open(path, "rb") as file:
                     rows = pyarrow.parquet.read_table(file, columns=list(_COLUMNS))
