@@ -21,6 +21,7 @@
  *     advice_replay.c   gains by replay of the steps
  *     advice_stalls.c   which rows waited for a lock, the interpreter, a file or a time, from thread states
  *     advice_vain.c     operators whose results do not matter
+ *     advice_unusual.c  what is unusual about the tensors of an operator
  *     advice_need.c     the part of each result that is needed
  *     advice_beats.c    what the program repeats: steps, or iterations
  *     advice_proof.c    measured gains of the fixes of findings

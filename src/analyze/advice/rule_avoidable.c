@@ -9,31 +9,18 @@
 #include <stdlib.h>
 
 #include "analyze/advice/advice.h"
+#include "analyze/advice/advice_unusual.h"
 #include "analyze/roofline/roofline.h"
 #include "base/alloc.h"
 #include "base/text.h"
 
-#define BYTES_MIN (64 << 10) /* minimum bytes of tensors that matter */
 #define SHARE_MIN 0.04       /* minimum share of the steps at a line; a smaller difference between roof and steps is
                               * noise */
-#define READ_MAX 0.5         /* maximum part of a result that is read */
-#define EMPTY_MIN 0.25       /* minimum share of zeros or copies */
-#define GROWS_MIN 0.75       /* minimum share of a copy's input that it has read before */
 #define CLAIMED_MAX 0.01     /* maximum share of a line that rules with a cause claim */
 #define CHAIN_CLAIMED_MAX 0.1 /* the same for chains, whose mechanism is known */
-#define CACHE_LINE 64
 
 #define CHAIN_MIN 4          /* minimum number of elementwise operators in a row */
 #define CHAIN_BYTES_MIN (1 << 20) /* minimum size of their tensors; smaller ones stay in the caches of a processor */
-
-enum unusual { USUAL, NEVER_READ, READ_IN_PART, MOSTLY_ZEROS, MOSTLY_COPIES, GROWN, SCATTERED, AGAINST_EACH_OTHER, IN_CHAIN, UNUSUAL_COUNT };
-
-/* What is unusual about a call. */
-struct unusual_call {
-	enum unusual kind;
-	uint32_t value; /* a value that it is about; OPS_NONE: none */
-	double part;    /* the part of the value that is read, or that is neither zeros nor copies */
-};
 
 /* What to do about it, before the advice of the rule. */
 static const char *const unusual_fixes[UNUSUAL_COUNT] = {
@@ -51,7 +38,6 @@ static const char *const unusual_fixes[UNUSUAL_COUNT] = {
 struct avoidable_line {
 	int64_t ns, left_ns;   /* time of all calls with a bound, and the part that other rules leave */
 	int64_t avoidable_ns;  /* avoidable time of unusual calls */
-	int64_t joined_bytes;  /* size of the last result of operators that join tensors */
 	int64_t longest_ns;
 	uint32_t longest;      /* row of an unusual call */
 	struct unusual_call unusual; /* what is unusual about that call */
@@ -59,10 +45,8 @@ struct avoidable_line {
 
 struct avoidable {
 	struct roofline roofline;
-	struct ops_map read_by; /* by value: the last place at which a copy read it */
 	uint8_t *grown;         /* by value: it was copied to extend it */
 	struct avoidable_line *lines; /* by place; the last entry is for calls without one */
-	uint8_t *copies;        /* by string: the operator joins tensors */
 	uint8_t *elementwise;   /* by string */
 	uint32_t *chain_site;   /* by node in a chain: the line in the function in which the chain begins */
 	float *fused;           /* by node: part of its time that is saved if one operator does the work of a chain; 0: it is
@@ -83,206 +67,14 @@ static struct avoidable_line *avoidable_line_of(const struct avoidable *all, con
 	return &all->lines[advice->site[row] == OPS_NONE ? advice->sites.count : advice->site[row]];
 }
 
-/* --- unusual tensors ------------------------------------------------------------------------------------------------- */
-
-static enum unusual of_results(const struct advice *advice, uint32_t node, struct unusual_call *ret_call)
-{
-	const struct data_flow *flow = advice->flow;
-	int64_t made = 0, read = 0, largest = 0;
-
-	for (uint32_t i = 0; i < flow->nodes[node].made_count; i++) {
-		uint32_t value = flow->made.items[flow->nodes[node].first_made + i];
-		const struct memory_value *of = &flow->memory.values.items[value];
-		const struct ops_memory_block *block = &flow->memory.blocks.items[of->block];
-		struct data_uses uses = data_flow_uses_of(flow, value);
-
-		if (data_flow_is_scratch(flow, node, value))
-			continue;
-		if (of->previous != OPS_NONE || !flow->values[value].complete || uses.updates ||
-		    (uses.read_bytes && !data_flow_is_selected_from(flow, value)) ||
-		    advice_reads_pointers(advice, block->start_ns, block->end_ns))
-			return USUAL;
-		made = ops_sum(made, block->bytes);
-		read = ops_sum(read, uses.read_bytes);
-		ret_call->value = block->bytes > largest ? value : ret_call->value;
-		largest = block->bytes > largest ? block->bytes : largest;
-	}
-	ret_call->part = made > 0 ? (double)read / (double)made : 0;
-	return made < BYTES_MIN ? USUAL : !read ? NEVER_READ : (double)read <= READ_MAX * (double)made ? READ_IN_PART : USUAL;
-}
-
-/* Each window of a convolution or pooling contains other elements, even if many elements are copies. */
-static bool has_windows(const struct advice *advice, uint32_t row)
-{
-	return advice_kind(advice, row) == OPERATOR_CONVOLUTION || advice_kind(advice, row) == OPERATOR_POOLING;
-}
-
-static enum unusual of_inputs(const struct avoidable *all, const struct advice *advice, uint32_t node, struct unusual_call *ret_call)
-{
-	const struct data_flow *flow = advice->flow;
-
-	for (uint32_t i = 0; i < flow->nodes[node].count; i++) {
-		const struct data_use *use = &flow->uses.items[flow->nodes[node].first + i];
-		const struct data_content *content = &advice->contents[use->value];
-
-		ret_call->value = use->value;
-		ret_call->part = use->bytes > 0 ? (double)data_content_read(advice->contents, use) / (double)use->bytes : 1;
-		if (use->kind == DATA_READS && use->bytes >= BYTES_MIN && all->grown[use->value])
-			return GROWN;
-		/* Rows that are selected by indices are there to be summed or compared. */
-		if (use->kind == DATA_READS && use->bytes >= BYTES_MIN && content->kind && !content->gathered && content->bytes > 0 &&
-		    (double)data_content_read(advice->contents, use) <= (1 - EMPTY_MIN) * (double)use->bytes)
-			return content->kind != CONTENT_COPIES ? MOSTLY_ZEROS : has_windows(advice, node) ? USUAL : MOSTLY_COPIES;
-	}
-	return USUAL;
-}
-
-/* Marks the result of a copy if the copy has read most of its inputs at this line before, and the result is larger than
- * that of then. Returns false if out of memory. */
-static bool mark_grown(struct avoidable *all, const struct advice *advice, uint32_t node)
-{
-	const struct data_flow *flow = advice->flow;
-	int64_t before = 0, read = 0, made = data_flow_made_bytes(flow, node);
-	struct avoidable_line *line = avoidable_line_of(all, advice, node);
-	bool grows = made > line->joined_bytes;
-
-	line->joined_bytes = made;
-	for (uint32_t i = 0; i < flow->nodes[node].count; i++) {
-		const struct data_use *use = &flow->uses.items[flow->nodes[node].first + i];
-		uint32_t *site;
-
-		if (use->kind < DATA_SELECTS)
-			continue;
-		site = ops_map_slot(&all->read_by, use->value + 1, OPS_NONE);
-		if (!site)
-			return false;
-		read = ops_sum(read, use->bytes);
-		before = ops_sum(before, *site == advice->site[node] && *site != OPS_NONE ? use->bytes : 0);
-		*site = advice->site[node];
-	}
-	grows = grows && read >= BYTES_MIN && (double)before >= GROWS_MIN * (double)read;
-	for (uint32_t i = 0; grows && i < flow->nodes[node].made_count; i++)
-		all->grown[flow->made.items[flow->nodes[node].first_made + i]] = 1;
-	return true;
-}
-
-/* Returns true if a node selects elements that are not complete rows of its input, so that each is in another cache
- * line: their number is not a multiple of the size of a row. A mask reads all of its tensor, and calls nonzero. */
-static bool selects_across_rows(const struct advice *advice, uint32_t node)
-{
-	const struct ops_events *events = advice->events;
-	int64_t row_elements, selected;
-	struct ops_input input;
-
-	if (!advice_input(advice, node, 0, &input) || input.tag != OPS_INPUT_TENSOR || input.n < 2 || advice_input_elements(&input) <= 0)
-		return false;
-	row_elements = advice_input_elements(&input) / ops_input_int(&input, 0);
-	selected = data_flow_made_bytes(advice->flow, node) / (int64_t)advice_dtype_bytes(input.dtype);
-	for (uint32_t row = node + 1; row < events->count && events->parent[row] != OPS_NONE && events->parent[row] >= node; row++)
-		if (ops_string_is(advice_name(advice, row), "aten::nonzero"))
-			return false;
-	return row_elements > 1 && selected % row_elements && ops_input_int(&input, (size_t)2 * input.n - 1) == 1 &&
-	       ops_product(row_elements, (int64_t)advice_dtype_bytes(input.dtype)) >= CACHE_LINE;
-}
-
-/* Returns true if a node reads only as much as it returns. */
-static bool only_selects(const struct data_flow *flow, uint32_t node)
-{
-	bool selects = false;
-
-	for (uint32_t i = 0; i < flow->nodes[node].count; i++) {
-		const struct data_use *use = &flow->uses.items[flow->nodes[node].first + i];
-
-		if (use->kind == DATA_READS && use->bytes > data_flow_made_bytes(flow, node))
-			return false;
-		selects |= use->kind == DATA_SELECTS;
-	}
-	return selects;
-}
-
-/* Returns the dimension along which a tensor is contiguous in memory; -1 for small tensors, and for tensors with one
- * element in each dimension. */
-static int dense_dimension(const struct ops_input *tensor, int64_t *ret_stride)
-{
-	int dense = -1;
-
-	*ret_stride = 0;
-	for (size_t i = 0; tensor->tag == OPS_INPUT_TENSOR && i < tensor->n; i++) {
-		int64_t stride = ops_input_int(tensor, tensor->n + i);
-
-		if (ops_input_int(tensor, i) < 2 || stride <= 0 || (dense >= 0 && stride >= *ret_stride))
-			continue;
-		dense = (int)i;
-		*ret_stride = stride;
-	}
-	return dense;
-}
-
-/* Returns the bytes of a tensor in memory: an expanded tensor repeats its elements. */
-static int64_t avoidable_stored_bytes(const struct ops_input *tensor)
-{
-	int64_t bytes = (int64_t)advice_dtype_bytes(tensor->dtype);
-
-	for (size_t i = 0; i < tensor->n; i++)
-		bytes = ops_product(bytes, ops_input_int(tensor, tensor->n + i) ? ops_input_int(tensor, i) : 1);
-	return bytes;
-}
-
-#define READERS_MIN 3 /* minimum number of operators that read a tensor for which another layout pays: changing it takes as long as reading it
-                       * against its order */
-
-/* Returns true if a node reads a tensor whose layout can be changed once: several operators read it, or it was there before. */
-static bool has_lasting_input(const struct data_flow *flow, uint32_t node)
-{
-	for (uint32_t i = 0; i < flow->nodes[node].count; i++) {
-		const struct data_use *use = &flow->uses.items[flow->nodes[node].first + i];
-
-		if (use->kind == DATA_READS && use->bytes >= BYTES_MIN &&
-		    (flow->values[use->value].node == OPS_NONE || data_flow_uses_of(flow, use->value).readers >= READERS_MIN))
-			return true;
-	}
-	return false;
-}
-
-/* Matrix products rearrange their inputs themselves. */
-static enum unusual of_layout(const struct advice *advice, uint32_t row, bool computes_much)
-{
-	struct ops_input input;
-	int order = -1;
-	uint16_t dimensions = 0;
-
-	for (size_t i = 0; !computes_much && advice_input(advice, row, i, &input); i++) {
-		int64_t stride;
-		int dense = dense_dimension(&input, &stride);
-
-		if (dense < 0 || avoidable_stored_bytes(&input) < BYTES_MIN)
-			continue;
-		if (ops_product(stride, (int64_t)advice_dtype_bytes(input.dtype)) >= CACHE_LINE)
-			return SCATTERED;
-		if (order >= 0 && input.n == dimensions && dense != order)
-			return has_lasting_input(advice->flow, row) ? AGAINST_EACH_OTHER : USUAL;
-		order = dense;
-		dimensions = input.n;
-	}
-	return USUAL;
-}
-
 static struct unusual_call unusual_of(const struct avoidable *all, const struct advice *advice, const struct roofline_call *call, uint32_t node)
 {
-	struct unusual_call found = {.value = OPS_NONE};
-	enum unusual unusual = of_inputs(all, advice, node, &found);
+	struct unusual_call found = advice_unusual_of(advice, all->grown, node);
 
-	if (!unusual) {
-		found.value = OPS_NONE;
-		unusual = of_results(advice, node, &found);
-	}
-	if (!unusual)
-		found.value = OPS_NONE;
-	if (!unusual && call->row == node && only_selects(advice->flow, node) && selects_across_rows(advice, node))
-		unusual = SCATTERED;
-	if (!unusual && call->row == node) /* operators inside others and in backward passes have layouts that torch chooses */
-		unusual = of_layout(advice, call->row, call->is_compute_bound);
-	found.kind = unusual || all->fused[node] <= 0 ? unusual : IN_CHAIN;
+	if (!found.kind && call->row == node)
+		found.kind = advice_unusual_layout(advice, node, call->is_compute_bound);
+	if (!found.kind && all->fused[node] > 0)
+		found.kind = IN_CHAIN;
 	return found;
 }
 
@@ -440,62 +232,6 @@ static void sum_call(struct avoidable *all, const struct advice *advice, const s
 	}
 }
 
-/* Formats the line of a node with what happens there: ", made at forward (train.py:45),"; "" if it is unknown. */
-static void avoidable_place(const struct advice *advice, uint32_t node, const char *verb, char *text, size_t size)
-{
-	char line[256];
-
-	advice_format_line(advice, node, line, sizeof(line));
-	*text = '\0';
-	if (*line)
-		snprintf(text, size, ", %s at %s,", verb, line);
-}
-
-static struct advice_number megabytes(const struct advice *advice, const struct unusual_call *call)
-{
-	return advice_number(call->value == OPS_NONE ? 0 : (double)advice->flow->values[call->value].bytes / 1e6);
-}
-
-/* Describes what is unusual about a call, in a sentence. */
-static void describe_unusual(const struct advice *advice, const struct unusual_call *call, uint32_t row, char *text, size_t size)
-{
-	const struct data_flow *flow = advice->flow;
-	double part = call->part < 1 ? call->part : 1;
-	struct advice_number percent = advice_number(100 * part), rest = advice_number(100 * (1 - part));
-	uint32_t reader = call->value == OPS_NONE ? OPS_NONE : data_flow_uses_of(flow, call->value).reader;
-	char place[320];
-
-	avoidable_place(advice, call->value == OPS_NONE ? OPS_NONE : flow->values[call->value].node, "made", place, sizeof(place));
-	switch (call->kind) {
-	case NEVER_READ:
-		snprintf(text, size, "It makes a result of %s MB, and no operator reads it.", megabytes(advice, call).text);
-		break;
-	case READ_IN_PART:
-		avoidable_place(advice, reader, "first", place, sizeof(place));
-		snprintf(text, size, "It makes a result of %s MB, and later operators%s read %s %% of it.", megabytes(advice, call).text, place, percent.text);
-		break;
-	case MOSTLY_ZEROS:
-		snprintf(text, size, "It reads a tensor of %s MB%s of which %s %% are zeros by construction.", megabytes(advice, call).text, place, rest.text);
-		break;
-	case MOSTLY_COPIES:
-		snprintf(text, size, "It reads a tensor of %s MB%s of which %s %% are copies of other elements.", megabytes(advice, call).text, place, rest.text);
-		break;
-	case GROWN:
-		snprintf(text, size, "It reads a tensor of %s MB%s most of which existed before and was copied to make it longer.", megabytes(advice, call).text,
-		         place);
-		break;
-	case SCATTERED:
-		snprintf(text, size, "Each element that it reads is in another cache line, so it moves %d bytes for each.", CACHE_LINE);
-		break;
-	case AGAINST_EACH_OTHER:
-		snprintf(text, size, "The tensors that it reads are laid out in different orders.");
-		break;
-	default:
-		snprintf(text, size, "%s is one of several elementwise operators in a row, each of which reads from memory what the one before has written.",
-		         advice_name(advice, row).bytes);
-	}
-}
-
 static bool report_lines(struct avoidable *all, struct advice_result *result)
 {
 	const struct advice *advice = result->advice;
@@ -517,7 +253,7 @@ static bool report_lines(struct avoidable *all, struct advice_result *result)
 	if (!most)
 		return true;
 	tensor = advice_largest_input(advice, most->longest);
-	describe_unusual(advice, &most->unusual, most->longest, text, sizeof(text));
+	advice_describe_unusual(advice, &most->unusual, most->longest, text, sizeof(text));
 	result->detail = unusual_fixes[most->unusual.kind];
 	return advice_report_costs(result, "Each step takes %s above the lower bound of the FLOPs and bytes of operators at these lines. Most of it takes %s%s%s. %s",
 	                           advice_cost(result).text,
@@ -533,7 +269,7 @@ static void sum_selections(struct avoidable *all, const struct advice *advice)
 		struct roofline_call call = {.row = row, .roof = &all->roofline.cpu};
 		double bytes = 2 * (double)data_flow_made_bytes(advice->flow, row);
 
-		if (!advice->flow->nodes[row].count || bytes < BYTES_MIN || !only_selects(advice->flow, row) ||
+		if (!advice->flow->nodes[row].count || bytes < UNUSUAL_BYTES_MIN || !advice_only_selects(advice, row) ||
 		    ops_string_is(advice_name(advice, row), "aten::embedding"))
 			continue;
 		call.bound_ns = roof_memory_ns(call.roof, bytes, (double)advice_ns(advice, row));
@@ -557,7 +293,6 @@ static void avoidable_sum_calls(struct avoidable *all, const struct advice *advi
 
 static bool rule_avoidable_find(const struct advice *advice, struct advice_result *result)
 {
-	static const char *const patterns[] = {"aten::cat", "aten::concat", "aten::stack", "aten::hstack", "aten::vstack", NULL};
 	static const char *const elementwise[] = {
 		"aten::add", "aten::sub", "aten::rsub", "aten::mul", "aten::div", "aten::pow", "aten::square", "aten::sqrt", "aten::rsqrt",
 		"aten::exp", "aten::log", "aten::neg", "aten::abs", "aten::tanh", "aten::sigmoid", "aten::erf", "aten::sin", "aten::cos",
@@ -568,24 +303,18 @@ static bool rule_avoidable_find(const struct advice *advice, struct advice_resul
 	bool done;
 
 	all.lines = ops_alloc_zeroed(advice->sites.count + 1, sizeof(*all.lines));
-	all.grown = ops_alloc_zeroed(advice->flow->memory.values.count + 1, 1);
-	all.copies = advice_names(advice, patterns);
+	all.grown = advice_unusual_grown(advice);
 	all.elementwise = advice_names(advice, elementwise);
 	all.chain_site = ops_alloc_none(advice->events->count + 1);
 	all.fused = ops_alloc_zeroed(advice->events->count + 1, sizeof(*all.fused));
-	done = all.lines && all.grown && all.copies && all.elementwise && all.fused && all.chain_site &&
+	done = all.lines && all.grown && all.elementwise && all.fused && all.chain_site &&
 	       roofline_init(&all.roofline, advice->trace, OPS_ROOFLINE_OPERATOR, NULL, NULL) == OPS_OK;
-	for (uint32_t row = 0; done && row < advice->events->count; row++)
-		if (all.copies[advice->events->name[row]] && advice->flow->nodes[row].made_count)
-			done = mark_grown(&all, advice, row);
 	if (done)
 		avoidable_sum_calls(&all, advice);
 	done = done && report_lines(&all, result);
 	roofline_release(&all.roofline);
-	ops_map_release(&all.read_by);
 	ops_free(all.lines);
 	ops_free(all.grown);
-	ops_free(all.copies);
 	ops_free(all.elementwise);
 	ops_free(all.chain_site);
 	ops_free(all.fused);
