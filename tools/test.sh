@@ -64,8 +64,11 @@ programs() { python -m pytest -q -ra tests/python/integration; }
 command_tests() { side_by_side tests/cli; }
 # One at a time: the programs are recorded, and measured with and without their fixes.
 diagnosis() { python -m pytest -q -ra tests/diagnosis; }
-# Under Meson, undefined behavior ends a program. The server is started without it.
+# Under Meson, undefined behavior ends a program. The server is started without it, once it is built.
 server_tests() {
+	until [ -e "$logs/c_clang_sanitizers.result" ]; do
+		sleep 1
+	done
 	OPSTROBE_SERVER=build/asan/src/cli/opstrobe UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 python -m pytest -q -ra tests/serve
 }
 notebook_tests() { python -m pytest -q -ra tests/notebook; }
@@ -90,34 +93,38 @@ browser() { cd web && npm run -s browser; }
 demo() { python examples/resnet18.py --output build/test-demo; }
 lint() { tools/lint.sh; }
 
-# run STEP: its output and its result go to $logs. In a separate shell, because -e has no effect in the command of a condition.
+# run STEP: its output, and its result with the seconds and the CPU seconds that it took, go to $logs. In a separate shell,
+# because -e has no effect in the command of a condition.
 run() {
-	local step=$1 begin=$SECONDS result=passed
+	local step=$1 begin=$SECONDS result=passed cpu TIMEFORMAT='%U %S'
 	say "$step"
-	bash -c "$(declare -f); set -euo pipefail; $step" >"$logs/$step.log" 2>&1 </dev/null || result=FAILED
-	echo "$result $((SECONDS - begin))" >"$logs/$step.result"
+	cpu=$({ time bash -c "$(declare -f); logs=$logs; set -euo pipefail; $step" >"$logs/$step.log" 2>&1 </dev/null; } 2>&1) || result=FAILED
+	awk -v result="$result" -v seconds=$((SECONDS - begin)) '{ printf "%s %d %.0f\n", result, seconds, $1 + $2 }' \
+		<<<"$cpu" >"$logs/$step.result"
 }
-# Most of these wait for a browser, a server or one thread of torch, so they run next to each other. The longest is the first.
-concurrent=(browser server_tests programs lint notebook_tests web editors demo)
-sequential=(c_clang_sanitizers c_thread_sanitizer c_gcc_release python_tests command_tests diagnosis wheel)
-
-for step in "${sequential[@]}"; do
-	run "$step"
-done
-for step in "${concurrent[@]}"; do
-	while [ "$(jobs -rp | wc -l)" -ge "$JOBS" ]; do
-		wait -n
+# lane STEP…: one after another.
+lane() {
+	for step in "$@"; do
+		run "$step"
 	done
-	run "$step" &
-done
+}
+# Steps that keep all processors busy, and next to them steps that mostly wait for a browser, a server or one thread of torch.
+parallel=(c_clang_sanitizers c_thread_sanitizer c_gcc_release python_tests command_tests wheel)
+single=(browser server_tests programs lint notebook_tests web editors demo)
+# At the end, because it measures.
+alone=(diagnosis)
+
+lane "${parallel[@]}" &
+lane "${single[@]}" &
 wait
+lane "${alone[@]}"
 
 passed=0
 failed=0
 summary=()
 failures=
-for step in "${sequential[@]}" "${concurrent[@]}"; do
-	read -r result seconds <"$logs/$step.result"
+for step in "${parallel[@]}" "${single[@]}" "${alone[@]}"; do
+	read -r result seconds cpu <"$logs/$step.result"
 	if [ "$result" = passed ]; then
 		result=${green}passed${plain}
 		passed=$((passed + 1))
@@ -132,7 +139,7 @@ for step in "${sequential[@]}" "${concurrent[@]}"; do
 	counts=$(grep -E '^(Ok|Fail|Timeout|Skipped): +[1-9]|^=* ?[0-9].*(passed|failed|skipped|error).* in ' "$logs/$step.log" |
 		tr -s ' =\n' ' ' || true)
 	grep -E '^(SKIPPED|XFAIL) ' "$logs/$step.log" || true
-	summary+=("$(printf '  %s  %-20s %4d s  %s' "$result" "$step" "$seconds" "$counts")")
+	summary+=("$(printf '  %s  %-20s %4d s %5d s CPU  %s' "$result" "$step" "$seconds" "$cpu" "$counts")")
 done
 
 echo

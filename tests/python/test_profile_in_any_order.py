@@ -255,7 +255,7 @@ class Calls(RuleBasedStateMachine):
 
 
 def test_calls_at_random(tmp_path, monkeypatch):
-    """A thousand sequences of calls."""
+    """CALL_SEQUENCES: how many; `make soak` makes 10,000."""
     monkeypatch.setenv("OPSTROBE_TEST_FOLDER", str(tmp_path))
     from hypothesis.stateful import run_state_machine_as_test
 
@@ -264,7 +264,7 @@ def test_calls_at_random(tmp_path, monkeypatch):
         run_state_machine_as_test(
             Calls,
             settings=settings(
-                max_examples=1000,
+                max_examples=int(os.environ.get("CALL_SEQUENCES", "300")),
                 stateful_step_count=30,
                 deadline=None,
                 suppress_health_check=list(HealthCheck),

@@ -140,11 +140,12 @@ class Calls(RuleBasedStateMachine):
 
 
 def test_calls_at_random(tmp_path, monkeypatch):
+    """CALL_SEQUENCES: how many; `make soak` makes 10,000."""
     monkeypatch.setenv("OPSTROBE_TEST_FOLDER", str(tmp_path))
     opstrobe.patch_torch().undo()
     checks = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture, HealthCheck.filter_too_much]
     limits = settings(
-        max_examples=1000,
+        max_examples=int(os.environ.get("CALL_SEQUENCES", "300")),
         stateful_step_count=10,
         deadline=None,
         suppress_health_check=checks,
