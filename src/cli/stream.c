@@ -219,7 +219,7 @@ struct ops_rank *cli_stream_ranks(const struct cli_stream *stream)
 	struct ops_rank *workers = calloc(stream->count, sizeof(*workers));
 
 	for (size_t i = 0; workers && i < stream->count; i++)
-		workers[i] = (struct ops_rank){.name = stream->files.list.items[i].worker, .span = stream->files.list.items[i].span};
+		workers[i] = (struct ops_rank){.path = stream->files.list.items[i].path, .name = stream->files.list.items[i].worker, .span = stream->files.list.items[i].span};
 	return workers;
 }
 

@@ -22,8 +22,8 @@ static const char usage[] =
 	"usage: opstrobe views [options] TRACE|DIRECTORY...\n"
 	"\n"
 	"Shows where the time of steps goes, devices, operators, kernels, memory, modules,\n"
-	"communication and advice. For a directory with the traces of several workers, shows\n"
-	"each worker and how they wait for one another.\n"
+	"communication and advice. For a directory with the traces of the ranks of a job, shows\n"
+	"a line for each rank, which one is late, and advice.\n"
 	"\n"
 	"options:\n"
 	"  --format text|json|csv|markdown  default text, a summary; json has everything; csv and\n"
@@ -85,22 +85,6 @@ static bool print_advice(struct ops_adviser *adviser)
 	return cli_print_folded(code, text, size, &error);
 }
 
-static bool views_print_text(struct cli_stream *stream, enum ops_rules rules)
-{
-	struct ops_adviser *adviser = ops_adviser_new();
-	struct ops_rank *workers = cli_stream_ranks(stream);
-	bool done = adviser && workers;
-
-	if (!done)
-		fputs("opstrobe: out of memory\n", stderr);
-	for (size_t i = 0; done && i < stream->count; i++)
-		done = print_page(stream, i, rules, &workers[i], adviser);
-	done = done && print_advice(adviser);
-	free(workers);
-	ops_adviser_free(adviser);
-	return done;
-}
-
 /* The traces as they are read for the views, and the advisor to which each is added; NULL: none. */
 struct views_source {
 	struct cli_stream *stream;
@@ -119,6 +103,51 @@ static enum ops_code views_get_trace(void *context, size_t i, struct ops_trace *
 		source->workers[i].trace = NULL; /* the next trace is read when it is needed */
 	}
 	return code;
+}
+
+/* Prints the page about the ranks of a job, and passes all traces to the advisor. `*ret_printed` is false if the traces are not of one
+ * job. Returns false after printing an error. */
+static bool print_ranks(struct cli_stream *stream, enum ops_rules rules, struct views_source *source, bool *ret_printed)
+{
+	const struct ops_trace_source traces = {views_get_trace, source};
+	struct ops_error error;
+	char *text = NULL;
+	size_t size = 0;
+	enum ops_code code = ops_run_text(&traces, source->workers, stream->count, rules, views_terminal_flags(), &text, &size, &error);
+
+	*ret_printed = !code && text;
+	return !code && !text ? true : cli_print_folded(code, text, size, &error);
+}
+
+/* Prints a page for each trace. */
+static bool views_print_pages(struct cli_stream *stream, enum ops_rules rules, struct views_source *source)
+{
+	bool done = true;
+
+	for (size_t i = 0; done && i < stream->count; i++)
+		done = print_page(stream, i, rules, &source->workers[i], source->adviser);
+	return done;
+}
+
+static bool views_print_text(struct cli_stream *stream, enum ops_rules rules)
+{
+	struct views_source source = {stream, cli_stream_ranks(stream), ops_adviser_new()};
+	bool done = source.workers && source.adviser, printed = false;
+
+	if (done && stream->count > 1) {
+		done = print_ranks(stream, rules, &source, &printed);
+		if (done && !printed) { /* it has seen the first traces only */
+			ops_adviser_free(source.adviser);
+			source.adviser = ops_adviser_new();
+			done = source.adviser != NULL;
+		}
+	}
+	if (!source.workers || !source.adviser)
+		fputs("opstrobe: out of memory\n", stderr);
+	done = done && (printed || views_print_pages(stream, rules, &source)) && print_advice(source.adviser);
+	free(source.workers);
+	ops_adviser_free(source.adviser);
+	return done;
 }
 
 static enum ops_code make_json(struct views_source *source, enum ops_rules rules, char **ret_text, size_t *ret_size, struct ops_error *error)

@@ -4,12 +4,17 @@
 import gzip
 import json
 import os
+import pathlib
+import re
 import subprocess
 
+import pages
 import pytest
 from installed import OPSTROBE
 
 EVENTS = 20000
+SHARED = os.environ.get("OPSTROBE_TRACES", pathlib.Path(__file__).resolve().parents[2].parent / "shared" / "traces")
+RANKS = pathlib.Path(SHARED) / "hta" / "dlrm_8rank"
 
 
 def trace(rank, events):
@@ -48,7 +53,37 @@ def test_paths_of_a_directory_with_a_slash_have_one(opstrobe, tmp_path):
     for rank in range(2):
         (tmp_path / "job" / f"r{rank}.json").write_text(trace(rank, 3))
     text = opstrobe("views", "job/").stdout
-    assert "--- job/r0.json ---" in text and "//" not in text
+    assert "to see one rank: opstrobe job/r0.json\n" in text and "//" not in text
+    (tmp_path / "job" / "r1.json").write_text(trace(0, 3))  # the same rank twice is no job
+    text = opstrobe("views", "job/").stdout
+    assert "--- job/r0.json ---" in text and "--- job/r1.json ---" in text and "//" not in text
+
+
+@pytest.mark.skipif(not RANKS.exists(), reason=f"{RANKS} does not exist; OPSTROBE_TRACES names the folder of its folder")
+def test_the_page_of_a_job_has_a_line_for_each_rank():
+    text = subprocess.check_output([OPSTROBE, RANKS], text=True)
+    run = json.loads(subprocess.check_output([OPSTROBE, "views", "--format", "json", RANKS]))
+    together = run["distributed"]
+    assert len(text.splitlines()) < 30
+    assert text.startswith("8 ranks: 19,805 events in ") and "8 devices, 1 step each\n" in text
+    for one in run["traces"]:
+        line = next(line for line in text.splitlines() if line.startswith(one["worker"] + " "))
+        wait = together["wait"]["all"][one["worker"]]["synchronizing"]
+        overlap = together["overlap"]["all"][one["worker"]]
+        talks = overlap["overlap"] + overlap["communication_only"]
+        figures = re.findall(r"[\d.]+ (?:µs|ms|%)", line)
+        busy = 100 * one["gpus"]["rows"][0]["utilization_ratio"] if "rows" in one["gpus"] else None
+        assert pages.shows(figures[0], one["steps"]["median"])
+        assert busy is None or pages.shows(figures[1], busy)
+        assert pages.shows(figures[2], talks) and pages.shows(figures[3], wait)
+        assert line.endswith(" late") == (one["worker"] == together["late_rank"]["all"]["worker"])
+    late = together["late_rank"]["all"]
+    waits = {name: wait["synchronizing"] for name, wait in together["wait"]["all"].items()}
+    assert late["worker"] == min(waits, key=waits.get) == "rank-7"
+    others = [wait for name, wait in waits.items() if name != "rank-7"]
+    assert late["wait"] == pytest.approx(sum(others) / len(others) - waits["rank-7"])
+    assert f"to see one rank: opstrobe {RANKS}/rank-7.json.gz\n" in text
+    assert text.index("late rank: rank-7; ") < text.index("\nadvice\n1. ")
 
 
 def zstd_frame(data):

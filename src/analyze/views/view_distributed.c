@@ -364,7 +364,7 @@ static int64_t view_distributed_mean_ns(int64_t sum_ns, size_t count)
 	return count ? sum_ns / (int64_t)count / 1000 * 1000 : 0;
 }
 
-static void write_mean_overlap(struct ops_json_writer *json, const struct view_worker *worker)
+struct view_overlap view_worker_mean_overlap(const struct view_worker *worker)
 {
 	struct view_overlap sum = {0};
 	size_t count = worker->views.steps.count;
@@ -375,15 +375,11 @@ static void write_mean_overlap(struct ops_json_writer *json, const struct view_w
 		view_add(&sum.communication_only_ns, worker->overlaps[i].communication_only_ns);
 		view_add(&sum.other_ns, worker->overlaps[i].other_ns);
 	}
-	ops_json_open(json, '{');
-	view_write_overlap(json, &(struct view_overlap){view_distributed_mean_ns(sum.computation_only_ns, count),
-	                                                view_distributed_mean_ns(sum.overlap_ns, count),
-	                                                view_distributed_mean_ns(sum.communication_only_ns, count),
-	                                                view_distributed_mean_ns(sum.other_ns, count)});
-	ops_json_close(json, '}');
+	return (struct view_overlap){view_distributed_mean_ns(sum.computation_only_ns, count), view_distributed_mean_ns(sum.overlap_ns, count),
+	                             view_distributed_mean_ns(sum.communication_only_ns, count), view_distributed_mean_ns(sum.other_ns, count)};
 }
 
-static void write_mean_wait(struct ops_json_writer *json, const struct view_worker *worker)
+struct view_wait view_worker_mean_wait(const struct view_worker *worker)
 {
 	struct view_wait sum = {0};
 	size_t count = worker->views.steps.count;
@@ -392,9 +388,92 @@ static void write_mean_wait(struct ops_json_writer *json, const struct view_work
 		view_add(&sum.transfer_ns, worker->waits[i].transfer_ns);
 		view_add(&sum.synchronizing_ns, worker->waits[i].synchronizing_ns);
 	}
-	write_wait(json, view_distributed_mean_ns(sum.transfer_ns, count),
-	           view_distributed_mean_ns(sum.synchronizing_ns, count));
+	return (struct view_wait){view_distributed_mean_ns(sum.transfer_ns, count), view_distributed_mean_ns(sum.synchronizing_ns, count)};
 }
+
+static void write_mean_overlap(struct ops_json_writer *json, const struct view_worker *worker)
+{
+	struct view_overlap mean = view_worker_mean_overlap(worker);
+
+	ops_json_open(json, '{');
+	view_write_overlap(json, &mean);
+	ops_json_close(json, '}');
+}
+
+static void write_mean_wait(struct ops_json_writer *json, const struct view_worker *worker)
+{
+	struct view_wait mean = view_worker_mean_wait(worker);
+
+	write_wait(json, mean.transfer_ns, mean.synchronizing_ns);
+}
+
+/* --- late rank ------------------------------------------------------------------------------------------------------ */
+
+/* A rank is late if the others wait for more than this share of their communication. */
+#define LATE_SHARE 0.1
+
+struct view_late_rank view_late_rank_find(const struct view_worker *const *workers, size_t count, struct ops_string step)
+{
+	struct view_late_rank late = {.worker = SIZE_MAX};
+	double waits_ns = 0, talks_ns = 0, least_ns = INFINITY, least_talk_ns = 0;
+	size_t found = 0;
+
+	for (size_t w = 0; w < count; w++) {
+		uint32_t at = step.size ? ops_intern_find(&workers[w]->steps.texts, step.bytes, step.size) : 1;
+		struct view_wait wait;
+
+		if (at == OPS_INTERN_NONE)
+			continue;
+		wait = step.size ? workers[w]->waits[at - 1] : view_worker_mean_wait(workers[w]);
+		found++;
+		waits_ns += (double)wait.synchronizing_ns;
+		talks_ns += (double)wait.synchronizing_ns + (double)wait.transfer_ns;
+		if ((double)wait.synchronizing_ns < least_ns) {
+			least_ns = (double)wait.synchronizing_ns;
+			least_talk_ns = least_ns + (double)wait.transfer_ns;
+			late.worker = w;
+		}
+	}
+	if (found < 2)
+		return (struct view_late_rank){.worker = SIZE_MAX};
+	late.wait_ns = (waits_ns - least_ns) / (double)(found - 1) - least_ns;
+	if (!(late.wait_ns > LATE_SHARE * (talks_ns - least_talk_ns) / (double)(found - 1)))
+		late.worker = SIZE_MAX;
+	return late;
+}
+
+static void write_late_rank(const struct run *run, struct ops_string step, struct ops_json_writer *json)
+{
+	struct view_late_rank late = view_late_rank_find((const struct view_worker *const *)run->workers, run->count, step);
+
+	if (late.worker == SIZE_MAX) {
+		ops_json_null(json);
+		return;
+	}
+	ops_json_open(json, '{');
+	ops_json_member_string(json, "worker", view_names_at(&run->names, late.worker));
+	ops_json_member_number(json, "wait", late.wait_ns / 1000);
+	ops_json_close(json, '}');
+}
+
+/* {"all": …, step: …}: the rank for which the others wait, and how much longer than it does; null if there is none. */
+static void write_late_ranks(const struct run *run, struct ops_json_writer *json)
+{
+	const struct view_names *steps = &run->workers[0]->steps;
+
+	ops_json_member_open(json, "late_rank", '{');
+	ops_json_key(json, "all");
+	write_late_rank(run, (struct ops_string){0}, json);
+	for (size_t i = 1; i < steps->texts.count; i++) {
+		struct ops_string name = view_names_at(steps, i);
+
+		ops_json_key_of(json, name.bytes, name.size);
+		write_late_rank(run, name, json);
+	}
+	ops_json_close(json, '}');
+}
+
+/* --- figures by step ------------------------------------------------------------------------------------------------ */
 
 /* {"all": {worker: …}, step: {worker: …}}; without `mean`, there is no "all". */
 static void write_by_step(const struct run *run, struct ops_json_writer *json, const char *key,
@@ -514,32 +593,58 @@ static bool view_distributed_write_run(const struct run *run, struct ops_json_wr
 	write_by_step(run, json, "overlap", write_mean_overlap, write_step_overlap);
 	write_by_step(run, json, "wait", write_mean_wait, write_step_wait);
 	write_by_step(run, json, "late", NULL, write_step_late);
+	write_late_ranks(run, json);
 	if (!write_operations(run, json))
 		return false;
 	ops_json_close(json, '}');
 	return true;
 }
 
+/* Measures the waits of workers that all communicate. The caller must release the run in any case. */
+static bool measure_run(struct run *run)
+{
+	bool done = find_transfers(run);
+
+	for (size_t w = 0; done && w < run->count; w++)
+		find_late_ranges(run, run->workers[w]);
+	for (size_t w = 0; done && w < run->count; w++)
+		done = measure_waits(run->workers[w]) &&
+		       view_names_add(&run->names, (struct ops_string){run->workers[w]->name, strlen(run->workers[w]->name)});
+	return done;
+}
+
+static bool view_distributed_communicates(struct view_worker *const *workers, size_t count)
+{
+	bool communicates = count > 0;
+
+	for (size_t w = 0; w < count; w++)
+		communicates &= workers[w]->views.collectives.count > 0;
+	return communicates;
+}
+
+bool view_workers_measure(struct view_worker *const *workers, size_t count, bool *ret_communicate)
+{
+	struct run run = {.workers = workers, .count = count};
+	bool done;
+
+	*ret_communicate = view_distributed_communicates(workers, count);
+	done = !*ret_communicate || measure_run(&run);
+	release_run(&run);
+	return done;
+}
+
 bool view_write_distributed(struct view_worker *const *workers, size_t count, struct ops_json_writer *json)
 {
 	struct run run = {.workers = workers, .count = count, .shown = true};
-	bool communicates = count > 0, done;
+	bool done;
 
-	for (size_t w = 0; w < count; w++) {
-		communicates &= workers[w]->views.collectives.count > 0;
-		run.shown &= workers[w]->views.collectives.count == workers[0]->views.collectives.count;
-	}
-	if (!communicates) {
+	if (!view_distributed_communicates(workers, count)) {
 		ops_json_null(json);
 		return true;
 	}
-	done = find_transfers(&run);
-	for (size_t w = 0; done && w < count; w++)
-		find_late_ranges(&run, workers[w]);
-	for (size_t w = 0; done && w < count; w++)
-		done = measure_waits(workers[w]) &&
-		       view_names_add(&run.names, (struct ops_string){workers[w]->name, strlen(workers[w]->name)});
-	done = done && view_distributed_write_run(&run, json);
+	for (size_t w = 0; w < count; w++)
+		run.shown &= workers[w]->views.collectives.count == workers[0]->views.collectives.count;
+	done = measure_run(&run) && view_distributed_write_run(&run, json);
 	release_run(&run);
 	return done;
 }

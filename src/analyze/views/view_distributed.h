@@ -47,7 +47,22 @@ struct view_worker {
  * any case. */
 bool view_worker_init(struct view_worker *worker, const struct ops_rank *about, struct ops_views *views);
 void view_worker_release(struct view_worker *worker);
-/* Writes the views of all workers of one profiling cycle together. */
+/* Returns the means of a worker's steps; the waits must have been measured. */
+struct view_overlap view_worker_mean_overlap(const struct view_worker *worker);
+struct view_wait view_worker_mean_wait(const struct view_worker *worker);
+
+/* The rank that waits least, because the others wait for it. */
+struct view_late_rank {
+	size_t worker;  /* SIZE_MAX: none is late, all wait about equally long */
+	double wait_ns; /* how much longer the others wait on average */
+};
+/* Finds the late rank of a step, "" for the average step, once the waits are measured. */
+struct view_late_rank view_late_rank_find(const struct view_worker *const *workers, size_t count, struct ops_string step);
+
+/* Measures how long the workers of one profiling cycle wait for one another, unless some do not communicate. Returns false if out of
+ * memory. */
+bool view_workers_measure(struct view_worker *const *workers, size_t count, bool *ret_communicate);
+/* Measures the same, and writes the views of all workers of one profiling cycle together. */
 bool view_write_distributed(struct view_worker *const *workers, size_t count, struct ops_json_writer *json);
 
 #endif

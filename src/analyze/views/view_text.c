@@ -118,7 +118,7 @@ static const char *item(const struct page *page)
 
 /* --- trace ---------------------------------------------------------------------------------------------------------- */
 
-static void put_count(struct page *page, const char *before, size_t count, const char *what)
+void page_count(struct page *page, const char *before, size_t count, const char *what)
 {
 	char number[OPS_FORMAT_ROOM];
 
@@ -141,9 +141,9 @@ static void view_text_put_head(struct page *page)
 		page_name(page, host, 24, false);
 		ops_buffer_append_text(&page->out, ": ");
 	}
-	put_count(page, "", events, "event");
+	page_count(page, "", events, "event");
 	if (!events && records)
-		put_count(page, ", ", records, "memory record");
+		page_count(page, ", ", records, "memory record");
 	page_end(page, PAGE_TITLE);
 	if (!events && !records) {
 		ops_buffer_append_text(&page->out, ": nothing was recorded\n");
@@ -151,8 +151,8 @@ static void view_text_put_head(struct page *page)
 	}
 	ops_format_duration(duration, (double)ops_difference(extent.end_ns, extent.start_ns));
 	ops_buffer_printf(&page->out, " in %s", duration);
-	put_count(page, ", ", threads, "thread");
-	put_count(page, ", ", page->views->used.count, "device");
+	page_count(page, ", ", threads, "thread");
+	page_count(page, ", ", page->views->used.count, "device");
 	ops_buffer_append_text(&page->out, "\n");
 }
 
@@ -364,15 +364,15 @@ static bool put_origins(struct page *page)
 	if (done && origins.queued) {
 		ops_buffer_printf(&page->out, "%slaunched before the recording, in no step: ", item(page));
 		ops_format_duration(time, (double)origins.queued_ns);
-		put_count(page, "", origins.queued, "piece");
+		page_count(page, "", origins.queued, "piece");
 		ops_buffer_printf(&page->out, " of device work, %s\n", time);
 	}
 	if (done && origins.replayed) {
 		ops_buffer_printf(&page->out, "%slaunched by graphs: ", item(page));
-		put_count(page, "", origins.replayed, "piece");
+		page_count(page, "", origins.replayed, "piece");
 		ops_buffer_append_text(&page->out, " of device work");
 		if (origins.captured) {
-			put_count(page, ", ", origins.captured, "piece");
+			page_count(page, ", ", origins.captured, "piece");
 			ops_buffer_append_text(&page->out, " with operator and line of the capture\n");
 		} else {
 			ops_buffer_append_text(&page->out, ", counted where the graph is launched: no capture is known\n");
@@ -392,14 +392,36 @@ static size_t columns_of(unsigned look)
 	return columns < PAGE_COLUMNS_MIN ? PAGE_COLUMNS_MIN : columns < PAGE_COLUMNS_MAX ? columns : PAGE_COLUMNS_MAX;
 }
 
+struct page page_of(unsigned look)
+{
+	return (struct page){.columns = columns_of(look), .colours = look & OPS_VIEWS_COLOURS, .ascii = look & OPS_VIEWS_ASCII,
+	                     .markdown = look & OPS_VIEWS_MARKDOWN, .names = {.ascii = look & OPS_VIEWS_ASCII}};
+}
+
+void page_release(struct page *page)
+{
+	fit_names_release(&page->names);
+	ops_buffer_release(&page->out);
+}
+
+enum ops_code page_finish(struct page *page, char **ret_text, size_t *ret_size, struct ops_error *error)
+{
+	page->out.failed |= page->names.failed;
+	fit_names_release(&page->names);
+	if (page->ascii)
+		page->out.size = ops_format_ascii(page->out.bytes, page->out.size);
+	return ops_buffer_detach(&page->out, OPS_OK, ret_text, ret_size, error);
+}
+
 enum ops_code ops_views_text(const struct ops_trace *trace, enum ops_rules rules, unsigned look, char **ret_text,
                              size_t *ret_size, struct ops_error *error)
 {
 	struct ops_views own;
-	struct page page = {.views = ops_views_open(&own, trace, rules, true), .columns = columns_of(look), .colours = look & OPS_VIEWS_COLOURS, .ascii = look & OPS_VIEWS_ASCII,
-	                    .markdown = look & OPS_VIEWS_MARKDOWN, .names = {.ascii = look & OPS_VIEWS_ASCII}};
-	bool done = page.views != NULL;
+	struct page page = page_of(look);
+	bool done;
 
+	page.views = ops_views_open(&own, trace, rules, true);
+	done = page.views != NULL;
 	if (done) {
 		view_text_put_head(&page);
 		put_faults(&page);
@@ -407,9 +429,6 @@ enum ops_code ops_views_text(const struct ops_trace *trace, enum ops_rules rules
 		       page_modules(&page) && page_memory(&page);
 	}
 	ops_views_release(&own);
-	page.out.failed |= !done || page.names.failed;
-	fit_names_release(&page.names);
-	if (page.ascii)
-		page.out.size = ops_format_ascii(page.out.bytes, page.out.size);
-	return ops_buffer_detach(&page.out, OPS_OK, ret_text, ret_size, error);
+	page.out.failed |= !done;
+	return page_finish(&page, ret_text, ret_size, error);
 }

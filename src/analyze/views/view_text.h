@@ -41,6 +41,12 @@ struct page_row {
 };
 #define PAGE_FIELD(member) RESULT_FIELD(struct page_row, member)
 
+/* Returns an empty page with the look of `enum ops_views_look`. */
+struct page page_of(unsigned look);
+/* Ends a page and returns its text. Frees the page, as page_release() does without a text. */
+enum ops_code page_finish(struct page *page, char **ret_text, size_t *ret_size, struct ops_error *error);
+void page_release(struct page *page);
+
 /* Text between this call and page_end() has the style, if colours are enabled. */
 void page_begin(struct page *page, enum page_style style);
 void page_end(struct page *page, enum page_style style);
@@ -51,6 +57,8 @@ void page_name(struct page *page, struct ops_string name, size_t width, bool fil
 /* Returns the line of the user's code that called an event, "train.py:3", in `scratch`; "" if unknown. */
 struct ops_string page_line(const struct page *page, uint32_t row, struct ops_buffer *scratch);
 
+/* Writes a count with its noun: ", 2 threads". */
+void page_count(struct page *page, const char *before, size_t count, const char *what);
 /* Returns a time relative to another, "8.331 s", which shows where to look in a timeline. The text is in `room`, which has
  * OPS_FORMAT_ROOM bytes. */
 struct ops_string page_at(int64_t from_ns, int64_t time_ns, char *room);

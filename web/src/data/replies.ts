@@ -435,6 +435,8 @@ export interface Distributed {
 	/** By step and worker: its part in the collective for which another worker waited longest for it. Times are
 	 * relative to the origin. */
 	late: Record<string, Record<string, { name: string; row: number; start: number; end: number; wait: number } | null>>;
+	/** By step, and of the average step as "all": the rank for which the others wait, and how much longer than it does. */
+	late_rank: Record<string, { worker: string; wait: number } | null>;
 	ops: Record<string, CommunicationOperation[]>;
 }
 

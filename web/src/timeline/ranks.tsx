@@ -7,7 +7,7 @@ import type { TraceEntry } from "../data/api";
 import type { Distributed } from "../data/replies";
 import { fetchReply } from "../data/reply";
 import type { DataSource } from "../data/source";
-import { earlyRank, lateRank } from "../widgets/late_rank";
+import { earlyRank, latestRank } from "../widgets/late_rank";
 import { alignsOf, type Align } from "./align";
 import type { Noun, TimelineState } from "./state";
 
@@ -88,14 +88,13 @@ export function rankTitle(trace: TraceEntry, traces: readonly TraceEntry[]): str
 	return trace.rank === null || full.includes(String(trace.rank)) ? full : `rank ${trace.rank} (${full})`;
 }
 
-/** Opens the rank that the others wait for, with the one that waits longest below it. */
+/** Opens the rank that waits least, since the others wait for it, with the one that waits longest below it. */
 async function showLate(source: DataSource, run: readonly TraceEntry[]): Promise<void> {
 	const found = await fetchReply<Distributed | null>(source, `traces/${run.map((each) => each.id).join(",")}/distributed`);
 	const wait = found?.wait.all ?? {};
 	const workers = found?.workers ?? [];
 	const traceOf = (worker: string | undefined) => run.find((each) => each.worker === worker);
-	// If no rank is late, the one that waits least.
-	const late = traceOf(lateRank(wait, workers, 0)?.worker) ?? run[0]!;
+	const late = traceOf(latestRank(wait, workers)) ?? run[0]!;
 	const early = traceOf(earlyRank(wait, workers)) ?? run.find((each) => each !== late);
 	go("timeline", late.id, { with: early?.id });
 }

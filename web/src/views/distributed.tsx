@@ -13,7 +13,7 @@ import { Await } from "../widgets/await";
 import { Bars } from "../widgets/bars";
 import type { Series } from "../widgets/chart";
 import { Select } from "../widgets/choice";
-import { earlyRank, lateRank } from "../widgets/late_rank";
+import { earlyRank } from "../widgets/late_rank";
 import { timelineHref } from "../widgets/links";
 import { StepChoice, useSteps } from "../widgets/step_choice";
 import { Table } from "../widgets/table";
@@ -105,13 +105,9 @@ function momentOf({ start, end, wait }: { start: number; end: number; wait: numb
 /** Names the late rank, with a link to the time on its timeline for which the others wait longest. */
 function LateRank({ data, run }: { data: Reply; run: readonly TraceEntry[] }) {
 	const steps = useSteps();
-	const overall = lateRank(data.wait.all ?? {}, data.workers);
-	const worst = Object.entries(data.wait)
-		.filter(([step]) => step !== "all")
-		.flatMap(([step, wait]) => {
-			const late = lateRank(wait, data.workers);
-			return late ? [{ step, ...late }] : [];
-		})
+	const overall = data.late_rank.all;
+	const worst = Object.entries(data.late_rank)
+		.flatMap(([step, late]) => (step !== "all" && late ? [{ step, ...late }] : []))
 		.sort((a, b) => b.wait - a.wait)[0];
 	const traceOf = (worker: string | undefined) => run.find((each) => each.worker === worker);
 	const trace = worst && traceOf(worst.worker);
