@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <opstrobe/internal/views.h>
 
@@ -25,7 +26,7 @@ static const char usage[] =
 	"options:\n"
 	"  --format text|json|csv|markdown  default text\n"
 	"  --gate PERCENT                   increase of the step time that is allowed: 3% (default 0%)\n"
-	"  --gate counts                    compare counts of operators, launches, bytes, waits and\n"
+	"  --gate, --gate counts            compare counts of operators, launches, bytes, waits and\n"
 	"                                   recompiles, not times; exit with status 3 if NEW has more\n"
 	"  --exit-on-regression             exit with status 3 if there is a regression\n"
 	"  --rules opstrobe|tensorboard|hta\n"
@@ -44,17 +45,23 @@ static const char usage[] =
 	"  opstrobe diff --flame change.svg main.json.gz branch.json.gz\n";
 
 /* Parses "3%" or "3". */
-static bool parse_gate(const char *text, double *ret_ratio)
+static bool parse_percentage(const char *text, double *ret_ratio)
 {
 	char *end;
 	double percent = strtod(text, &end);
 
-	if (end == text || (*end && strcmp(end, "%") != 0) || !(percent >= 0 && percent <= 1e6)) {
-		cli_log("opstrobe diff: invalid gate '%s': not a percentage such as 3%%, nor counts\n", text);
+	if (end == text || (*end && strcmp(end, "%") != 0) || !(percent >= 0 && percent <= 1e6))
 		return false;
-	}
 	*ret_ratio = percent / 100;
 	return true;
+}
+
+static bool parse_gate(const char *text, double *ret_ratio)
+{
+	if (parse_percentage(text, ret_ratio))
+		return true;
+	cli_log("opstrobe diff: invalid gate '%s': not a percentage such as 3%%, nor counts, nor a trace\n", text);
+	return false;
 }
 
 /* If the path is NULL, no file is written. */
@@ -93,13 +100,25 @@ static int diff_compare(const char *const paths[2], const struct ops_diff_option
 	return exit_on_regression && verdict.regression ? CLI_EXIT_REGRESSION : CLI_EXIT_OK;
 }
 
-/* Returns whether counts are compared, which Python does in SQL. */
+/* Returns whether "--gate" has no value, because the next word is a trace or another option. */
+static bool is_gate_alone(const char *next)
+{
+	double ratio;
+
+	return !next || *next == '-' || (strcmp(next, "counts") != 0 && !parse_percentage(next, &ratio) && !access(next, F_OK));
+}
+
+/* Returns whether counts are compared, which Python does in SQL. A gate without a value gets the value "counts". */
 static bool gates_counts(char **arguments)
 {
-	for (size_t i = 1; arguments[i]; i++)
-		if (!strcmp(arguments[i], "--gate=counts") ||
-		    (!strcmp(arguments[i], "--gate") && arguments[i + 1] && !strcmp(arguments[i + 1], "counts")))
+	static char with_value[] = "--gate=counts";
+
+	for (size_t i = 1; arguments[i] && strcmp(arguments[i], "--") != 0; i++) {
+		if (!strcmp(arguments[i], "--gate") && is_gate_alone(arguments[i + 1]))
+			arguments[i] = with_value;
+		if (!strcmp(arguments[i], with_value) || (!strcmp(arguments[i], "--gate") && !strcmp(arguments[i + 1], "counts")))
 			return true;
+	}
 	return false;
 }
 

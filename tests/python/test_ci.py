@@ -57,6 +57,15 @@ def test_times_do_not_count(tmp_path):
     assert gate(base, head) == (0, "no count differs\n", "")
 
 
+def test_a_gate_without_a_value_compares_counts(tmp_path):
+    base, head = made(tmp_path / "a.json"), made(tmp_path / "b.json", extra=["aten::add"])
+    for words in (["--gate", base, head], [base, head, "--gate"], [base, "--gate", head], ["--gate", "--", base, head]):
+        done = subprocess.run(["opstrobe", "diff", *map(str, words)], capture_output=True, text=True, timeout=120)
+        assert done.returncode == 3 and done.stdout.startswith("regression: operators: 3 -> 4 per step"), words
+    done = subprocess.run(["opstrobe", "diff", "--gate", "none", base, head], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 2 and "invalid gate 'none'" in done.stderr
+
+
 def test_one_operator_more_is_found(tmp_path):
     base, head = made(tmp_path / "a.json"), made(tmp_path / "b.json", extra=["aten::add"])
     status, printed, _ = gate(base, head)
