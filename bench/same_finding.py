@@ -2,9 +2,12 @@
 """Does the same program get the same first finding, also on a busy machine?
 
     python bench/same_finding.py --times 20 --busy 4 train.py [arguments]
+    python bench/same_finding.py --times 20 --busy 4
 
 Records the program repeatedly next to processes that keep the processors busy, and prints how often each first finding came, with
-the smallest and the largest gain. Advice is right only if it does not depend on what else the machine does.
+the smallest and the largest gain. Without a program, records those of tests/diagnosis/programs, and prints how often the planted
+cause came first, and which healthy programs had a finding of severity high. Advice is right only if it does not depend on what else
+the machine does.
 """
 
 from __future__ import annotations
@@ -52,14 +55,46 @@ def name(finding: dict[str, Any] | None) -> str:
     return f"{finding['id']} {pathlib.Path(place['file'] or '').name}:{place['line']}"
 
 
+def known_programs(times: int) -> None:
+    """Records each known program `times` times, and prints those that did not always get the same right finding."""
+    sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "tests" / "diagnosis"))
+    import suite
+
+    planted = first = at_line = same = healthy = high = 0
+    for program in suite.programs():
+        verdicts = [suite.judge(program) for _ in range(times)]
+        names = collections.Counter(verdict.first["id"] if verdict.first else "nothing" for verdict in verdicts)
+        loud = sum(any(f["severity"] == "high" for f in verdict.findings) for verdict in verdicts)
+        if program.healthy:
+            healthy += times
+            high += loud
+            wrong = loud
+        else:
+            planted += times
+            first += sum(verdict.is_first for verdict in verdicts)
+            at_line += sum(verdict.is_first and verdict.at_line for verdict in verdicts)
+            same += max(names.values())
+            wrong = sum(not (verdict.is_first and verdict.at_line) for verdict in verdicts)
+        if wrong:
+            print(f"{program.name}: wrong in {wrong} of {times}: {dict(names)}", flush=True)
+    print(
+        f"planted cause first in {first} of {planted} recordings, at its line in {at_line}; the same rule first in {same}"
+    )
+    print(f"healthy programs with a finding of severity high: {high} of {healthy} recordings")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--times", type=int, default=20, help="number of recordings")
     parser.add_argument("--busy", type=int, default=4, help="number of other busy processes")
-    parser.add_argument("program", nargs=argparse.REMAINDER, help="the script and its arguments")
+    parser.add_argument(
+        "program", nargs=argparse.REMAINDER, help="the script and its arguments; default: the known programs"
+    )
     options = parser.parse_args()
     if not options.program:
-        parser.error("which program?")
+        with busy(options.busy):
+            known_programs(options.times)
+        return
     gains: dict[str, list[float]] = collections.defaultdict(list)
     with busy(options.busy):
         for _ in range(options.times):
