@@ -220,6 +220,7 @@ struct advice_loop {
 	int64_t operators_ns, work_ns; /* time of the outermost operators: total, and beyond the overhead of their calls */
 	int64_t typical_ns;            /* total, without what other work on the machine adds to single operators */
 	int64_t dependent_ns;          /* time of operators that require results of an earlier iteration */
+	uint32_t chain;                /* number of iterations that depend on each other, one through another; 0: most operators depend on none */
 	uint32_t operators;            /* number of the outermost operators */
 	uint32_t all_operators;        /* with those inside them */
 	uint32_t in_place;             /* number of the outermost ones that change a tensor of the program */
@@ -326,6 +327,13 @@ void advice_release(struct advice *advice); /* also to be called after init fail
 /* Parts of init: */
 bool advice_find_loops(struct advice *advice);
 bool advice_find_recurrent(struct advice *advice);
+/* Returns true for a loop that mainly changes separate tensors in place, such as parameters. */
+static inline bool advice_loop_updates(const struct advice_loop *loop)
+{
+	return !loop->slices && loop->in_place * 2 >= loop->operators;
+}
+/* Returns by row whether the row is a call of a function with such a loop, freed with ops_free. Returns NULL if out of memory. */
+uint8_t *advice_updating_functions(const struct advice *advice);
 /* Gives all loops at a line the same verdict: true if one in `among` of them has it, since the machine may be busy in
  * single steps. Verdicts are by loop. Returns false if out of memory. */
 bool advice_loops_agree(const struct advice *advice, uint8_t *verdicts, int among);

@@ -540,3 +540,13 @@ bool advice_find_loops(struct advice *advice)
 	ops_free(search.looking_up);
 	return done;
 }
+
+uint8_t *advice_updating_functions(const struct advice *advice)
+{
+	uint8_t *updates = ops_alloc_zeroed(advice->events->count + 1, 1);
+
+	for (size_t i = 0; updates && i < advice->loops.count; i++)
+		if (advice_loop_updates(&advice->loops.items[i]) && advice->loops.items[i].parent != OPS_NONE)
+			updates[advice->loops.items[i].parent] = 1;
+	return updates;
+}

@@ -3,13 +3,15 @@
  * Loops in which each iteration requires the result of the previous one, such as a recurrent cell, a sampler or a
  * decoder. Their iterations cannot be computed all at once. An operator depends on an earlier iteration if it reads
  * memory that an operator of the loop created or wrote in it, or that a dependent operator of the same iteration created
- * or wrote. A sum over iterations has one such operator among many; a recurrent loop spends most of its time in them.
+ * or wrote. A sum over iterations has one such operator among many; a recurrent loop spends most of its time in them. If all chains of
+ * such iterations are short, as those of eight beams that are extended in turn, the iterations of different chains can be computed at once.
  */
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
 
 /* Maximum nesting of operators. */
 #define DEPTH_MAX 64
+#define CHAIN_MIN 0.25 /* minimum share of the iterations of a loop in its longest chain */
 
 struct tracing {
 	struct ops_map makers; /* from memory to the outermost operator that created or wrote it last */
@@ -17,6 +19,7 @@ struct tracing {
 	uint32_t *seen;         /* by loop: number of calls so far of the kind that starts its iterations */
 	uint32_t *iteration_of;     /* by row */
 	uint8_t *dependent;     /* by row */
+	uint32_t *chain;        /* by row: number of earlier iterations that it requires, one through another */
 	size_t next;            /* index of the next memory record */
 };
 
@@ -57,18 +60,24 @@ static bool may_begin(const struct advice *advice, const struct advice_loop *loo
 	       (!events->call_line || events->call_line[row] == events->call_line[loop->begin]);
 }
 
-static bool depends(const struct tracing *tracing, const struct advice *advice, uint32_t row)
+/* Returns whether a row depends on an earlier iteration, and sets its chain. */
+static bool depends(struct tracing *tracing, const struct advice *advice, uint32_t row)
 {
 	struct ops_storage storage;
+	bool found = false;
 
 	for (size_t i = 0; ops_event_storage(advice->trace, row, i, &storage); i++) {
-		uint32_t maker = storage.written ? OPS_NONE : ops_map_find(&tracing->makers, storage.address);
+		uint32_t maker = storage.written ? OPS_NONE : ops_map_find(&tracing->makers, storage.address), chain;
 
-		if (maker != OPS_NONE && maker < row && advice->loop_of[maker] == advice->loop_of[row] &&
-		    (tracing->iteration_of[maker] < tracing->iteration_of[row] || tracing->dependent[maker]))
-			return true;
+		if (maker == OPS_NONE || maker >= row || advice->loop_of[maker] != advice->loop_of[row])
+			continue;
+		if (tracing->iteration_of[maker] >= tracing->iteration_of[row] && !tracing->dependent[maker])
+			continue;
+		found = true;
+		chain = tracing->chain[maker] + (tracing->iteration_of[maker] < tracing->iteration_of[row]);
+		tracing->chain[row] = chain > tracing->chain[row] ? chain : tracing->chain[row];
 	}
-	return false;
+	return found;
 }
 
 static bool advice_recurrent_add(struct tracing *tracing, struct advice *advice, uint32_t row)
@@ -81,6 +90,8 @@ static bool advice_recurrent_add(struct tracing *tracing, struct advice *advice,
 	if (index != OPS_NONE && depends(tracing, advice, row)) {
 		tracing->dependent[row] = 1;
 		advice->loops.items[index].dependent_ns = ops_sum(advice->loops.items[index].dependent_ns, advice_ns(advice, row));
+		if (tracing->chain[row] > advice->loops.items[index].chain)
+			advice->loops.items[index].chain = tracing->chain[row];
 	}
 	for (size_t i = 0; ops_event_storage(advice->trace, row, i, &storage); i++)
 		if (storage.written && !set_maker(tracing, storage.address, row))
@@ -120,17 +131,21 @@ bool advice_find_recurrent(struct advice *advice)
 	tracing.seen = ops_alloc_zeroed(advice->loops.count, sizeof(*tracing.seen));
 	tracing.iteration_of = ops_alloc_zeroed(count, sizeof(*tracing.iteration_of));
 	tracing.dependent = ops_alloc_zeroed(count, 1);
-	done = tracing.memory_rows && tracing.seen && tracing.iteration_of && tracing.dependent &&
+	tracing.chain = ops_alloc_zeroed(count, sizeof(*tracing.chain));
+	done = tracing.memory_rows && tracing.seen && tracing.iteration_of && tracing.dependent && tracing.chain &&
 	       advice_recurrent_walk(&tracing, advice);
 	for (size_t i = 0; done && i < advice->loops.count; i++) {
 		struct advice_loop *loop = &advice->loops.items[i];
 
-		loop->recurrent = loop->dependent_ns > loop->operators_ns / 2;
+		if (loop->dependent_ns <= loop->operators_ns / 2)
+			loop->chain = 0;
+		loop->recurrent = loop->chain > 0 && loop->chain >= CHAIN_MIN * loop->iterations;
 	}
 	ops_map_release(&tracing.makers);
 	ops_free(tracing.memory_rows);
 	ops_free(tracing.seen);
 	ops_free(tracing.iteration_of);
 	ops_free(tracing.dependent);
+	ops_free(tracing.chain);
 	return done;
 }

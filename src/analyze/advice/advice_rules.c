@@ -22,6 +22,7 @@
 	X(loader)         \
 	X(training_mode)  \
 	X(vain)           \
+	X(unused)         \
 	X(growing)        \
 	X(concatenation)  \
 	X(slices)         \
@@ -43,6 +44,7 @@
 	X(few_values)     \
 	X(complex)        \
 	X(filters)        \
+	X(bases)          \
 	X(sparse)         \
 	X(zero_gradients) \
 	X(penalty)        \

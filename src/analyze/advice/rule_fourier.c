@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Fourier transforms: complex transforms of real signals, and long filters that are applied tap by tap.
+ * Fourier transforms: complex transforms of real signals, long filters that are applied tap by tap, and transforms that are written as
+ * convolutions with sines and cosines.
  *
  *     float32 [32, 4096] ──fft──▶ complex64 [32, 4096] ──ifft──▶ real part      rfft and irfft do half of the work
  *     conv1d of [2, 1, 8000] by [1, 1, 4000]: 2 · 8000 · 4000 multiplications    a product of spectra takes a fraction
@@ -196,7 +197,8 @@ const struct advice_rule advice_rule_filters = {
 	.gain = "the time beyond four times the FLOPs of Fourier transforms, by the shapes, forward and backward",
 	.explanation = "The work of a convolution grows with the length of the signal times the length of the filter. By Fourier transforms it grows with "
 		       "the logarithm of the length.",
-	.advice = "Multiply the spectra (torch.fft.rfft, a product, torch.fft.irfft), or use torchaudio.functional.fftconvolve. conv1d does not flip its "
+	.advice = "If a filter in two dimensions is the product of two in one, such as a Gaussian, apply these one after the other. Otherwise multiply the "
+		  "spectra (torch.fft.rfft, a product, torch.fft.irfft), or use torchaudio.functional.fftconvolve. conv1d does not flip its "
 		  "filter: use the conjugate of its spectrum. Results differ by rounding. To check: the time at the line.",
 	.code = "n = signal.shape[-1] + taps.shape[-1] - 1\n"
 		"filtered = torch.fft.irfft(torch.fft.rfft(signal, n=n) * torch.fft.rfft(taps, n=n), n=n)",
@@ -206,4 +208,87 @@ const struct advice_rule advice_rule_filters = {
 	.stage = ADVICE_STAGE_FORMULAS,
 	.confidence = ADVICE_LIKELY,
 	.find = rule_fourier_find_filters,
+};
+
+/* --- transforms as convolutions -------------------------------------------------------------------------------------- */
+
+struct bases {
+	int64_t length, filters; /* of the largest basis */
+	uint64_t count;
+};
+
+/* Returns the length of the transform whose sines and cosines a weight may be; 0: it is another filter. A window may be shorter than
+ * the transform, whose length is a power of two then. */
+static int64_t length_of_transform(const struct ops_input *weight)
+{
+	int64_t filters = ops_input_int(weight, 0), taps = ops_input_int(weight, 2);
+
+	if (taps < TAPS_MIN || ops_input_int(weight, 1) != 1)
+		return 0;
+	/* n / 2 + 1 frequencies, with real and imaginary parts in two weights or in one */
+	for (int64_t parts = 1; parts <= 2; parts++) {
+		int64_t length = 2 * (filters / parts - 1);
+
+		if (filters % parts == 0 && (length == taps || (length > taps && length < 2 * taps && (length & (length - 1)) == 0)))
+			return length;
+	}
+	return 0;
+}
+
+static void add_basis(struct bases *all, struct advice_result *result, uint32_t row)
+{
+	const struct advice *advice = result->advice;
+	struct ops_input input, weight, stride;
+	int64_t length;
+	double direct, share;
+
+	if (!result->which[advice->events->name[row]] || !rule_fourier_is_forward(result, row) || !advice_input(advice, row, 0, &input) ||
+	    !advice_input(advice, row, 1, &weight) || !ops_input_is_tensor(input.tag) || !ops_input_is_tensor(weight.tag) || weight.n != 3 ||
+	    !advice_input(advice, row, 3, &stride))
+		return;
+	if (stride.tag != OPS_INPUT_INT_LIST || stride.n != 1 || ops_input_int(&stride, 0) < 2)
+		return; /* frames overlap, but do not start at each sample */
+	length = length_of_transform(&weight);
+	if (!length)
+		return;
+	direct = 2 * (double)ops_input_int(&weight, 0) * (double)ops_input_int(&weight, 2);
+	share = 1 - 2 * SLOWER * 2.5 * (double)length * log2((double)length) / direct;
+	if (share < SAVED_MIN)
+		return;
+	result->claimed[row] = 1;
+	all->count++;
+	if (length > all->length) {
+		all->length = length;
+		all->filters = ops_input_int(&weight, 0);
+	}
+	advice_add_share(result, row, share * advice_work_share(advice, row));
+}
+
+static bool rule_fourier_find_bases(const struct advice *advice, struct advice_result *result)
+{
+	struct bases all = {.count = 0};
+
+	for (uint32_t row = 0; row < advice->events->count; row++)
+		add_basis(&all, result, row);
+	return advice_report_costs(result, "%s convolutions in each step multiply frames by the sines and cosines of Fourier transforms of length %lld: %lld filters. Fast "
+	                                   "transforms of the frames save %s.",
+	                           advice_average(advice, all.count).text, (long long)all.length, (long long)all.filters, advice_cost(result).text);
+}
+
+const struct advice_rule advice_rule_bases = {
+	.id = "transform-by-convolution",
+	.title = "A Fourier transform is computed by a convolution",
+	.condition = "A convolution in one dimension with a stride has one input channel and n / 2 + 1 filters, or twice as many, of n elements (128 or more): "
+		     "the sines and cosines of a transform of length n. Filters may be shorter than n if n is a power of two.",
+	.gain = "the time beyond eight times the FLOPs of fast Fourier transforms of the frames, by the shapes, forward and backward",
+	.explanation = "A convolution multiplies each frame by each sine and cosine: n * n multiplications. A fast Fourier transform takes n * log(n).",
+	.advice = "Use torch.stft with the same window, hop_length and center=False, or frames.unfold(-1, n, hop) and torch.fft.rfft. If the filters are "
+		  "learned, ignore this. Results differ by rounding. To check: the time at the line.",
+	.code = "spectrum = torch.stft(signal, n, hop, window=window, center=False, return_complex=True)",
+	.link = "https://docs.pytorch.org/docs/stable/generated/torch.stft.html",
+	.names = (const char *const[]){"aten::conv1d", "aten::conv_transpose1d", NULL},
+	.needs = ADVICE_NEEDS_OPERATORS | ADVICE_NEEDS_SHAPES,
+	.stage = ADVICE_STAGE_FORMULAS,
+	.confidence = ADVICE_LIKELY,
+	.find = rule_fourier_find_bases,
 };

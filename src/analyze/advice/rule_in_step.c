@@ -7,6 +7,7 @@
 
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
+#include "base/text.h"
 
 static bool rule_in_step_report(struct advice_result *result, const char *what)
 {
@@ -20,11 +21,20 @@ static const char *const saving[] = {"*torch/serialization.py(*: save", "*: Modu
                                        "*: save_file", "<built-in method dump of *",
                                        "*: Tensor.__deepcopy__", "*: Parameter.__deepcopy__", NULL};
 
+/* Leaves out dictionaries of parameters that the calling function updates in a loop, as an average of weights does. */
 static bool find_checkpoint(const struct advice *advice, struct advice_result *result)
 {
-	(void)advice;
-	advice_add_names(result, ADVICE_IN_LOADER);
-	return rule_in_step_report(result, "Saving state");
+	uint8_t *updates = advice_updating_functions(advice);
+
+	for (uint32_t row = 0; updates && row < advice->events->count; row++) {
+		uint32_t parent = advice->events->parent[row];
+		bool is_read = parent != OPS_NONE && updates[parent] && ops_string_ends(advice_name(advice, row), ": Module.state_dict");
+
+		result->claimed[row] |= is_read;
+		advice_add_outermost(result, row, result->which[advice->events->name[row]], ADVICE_IN_LOADER);
+	}
+	ops_free(updates);
+	return updates && rule_in_step_report(result, "Saving state");
 }
 
 /* Formats "Waiting for a lock and another thread". */

@@ -74,10 +74,13 @@ static bool is_only_reduced(const struct advice *advice, uint32_t value, uint32_
 	return flow->values[value].complete;
 }
 
+/* A convolution is a layer, also if it has few channels. */
 static bool moves_only(const struct advice *advice, uint32_t row)
 {
 	struct ops_demand demand;
 
+	if (advice_kind(advice, row) == OPERATOR_CONVOLUTION || ops_string_starts(advice_name(advice, row), "aten::conv"))
+		return false;
 	return !ops_demand_within(advice->trace, row, advice->operators, &demand) ||
 	       (double)demand.flops <= FLOPS_MAX * (double)data_flow_made_bytes(advice->flow, row);
 }

@@ -7,6 +7,7 @@
 
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
+#include "base/text.h"
 
 /* Time of a loop that earlier stages claimed. */
 struct claimed {
@@ -61,15 +62,17 @@ static bool is_python(const struct advice_loop *loop)
  * call the same operators one after another, and save only the time in Python. */
 static bool becomes_foreach(const struct advice *advice, const struct advice_loop *loop)
 {
-	return !(advice->has & ADVICE_NEEDS_DEVICE) && !loop->slices && loop->in_place * 2 >= loop->operators;
+	return !(advice->has & ADVICE_NEEDS_DEVICE) && advice_loop_updates(loop);
 }
 
-/* One iteration and the work of large operators remain. The backward pass shrinks by the same share. */
+/* One iteration and the work of large operators remain; of short chains of dependent iterations as many as in the longest. The backward pass shrinks by the same share. */
 static int64_t gain_of(const struct advice *advice, const struct advice_loop *loop, const struct claimed *claimed)
 {
 	int64_t span_ns = loop->span_ns, gain_ns;
+	uint32_t left;
 
-	gain_ns = span_ns - claimed->ns - span_ns / loop->iterations -
+	left = loop->recurrent || !loop->chain ? 1 : loop->chain + 1;
+	gain_ns = span_ns - claimed->ns - (int64_t)((double)span_ns * left / loop->iterations) -
 	          (becomes_foreach(advice, loop) ? loop->operators_ns : loop->work_ns);
 	if (is_sequence(loop) || is_layers(advice, loop) || is_python(loop))
 		return 0;
@@ -142,13 +145,58 @@ static const char modules[] =
 static const char dependent[] =
 	"Its iterations depend on each other, so that they cannot be computed at once. torch.compile can fuse the operators of an iteration.";
 
+/* Adds the other lines of the loops, with at most half of the gain, so that the line with the highest cost stays first. */
+static void add_lines(struct advice_result *result, const int64_t *gains_ns)
+{
+	const struct advice *advice = result->advice;
+	uint64_t events = result->tally.events;
+
+	for (uint32_t row = 0; row < advice->events->count; row++) {
+		uint32_t index = advice->loop_of[row];
+		const struct advice_loop *loop = index == OPS_NONE ? NULL : &advice->loops.items[index];
+
+		if (!loop || gains_ns[index] <= 0 || loop->parent != advice->events->parent[row] || loop->span_ns <= 0 || loop->inner != index ||
+		    advice->site[row] == OPS_NONE || advice->site[row] == advice->site[loop->row])
+			continue;
+		advice_add(result, row, (int64_t)((double)gains_ns[index] * (double)advice_ns(advice, row) / (double)loop->span_ns / 2));
+	}
+	result->tally.events = events;
+}
+
+/* Adds the dictionaries of parameters that functions with such loops make in each step: lists of the tensors can be kept. Returns their
+ * time; -1 if out of memory. */
+static int64_t add_dictionaries(struct advice_result *result)
+{
+	const struct advice *advice = result->advice;
+	uint8_t *updates = advice_updating_functions(advice);
+	int64_t sum_ns = updates ? 0 : -1;
+
+	for (uint32_t row = 0; updates && row < advice->events->count; row++) {
+		uint32_t parent = advice->events->parent[row];
+		int64_t ns;
+
+		if (parent == OPS_NONE || !updates[parent] || !ops_string_ends(advice_name(advice, row), ": Module.state_dict") || !advice_counts(advice, row) ||
+		    advice_is_claimed(result, row))
+			continue;
+		ns = advice_claim(result, row);
+		advice_add(result, row, ns / 2);
+		sum_ns = ops_sum(sum_ns, ns);
+	}
+	ops_free(updates);
+	return sum_ns;
+}
+
 static bool rule_python_loop_find(const struct advice *advice, struct advice_result *result, bool slices)
 {
 	struct claimed *claimed = find_claimed(advice);
+	int64_t *gains_ns = ops_alloc_zeroed(advice->loops.count + 1, sizeof(*gains_ns));
+	int64_t dictionaries_ns;
+	char dictionaries[96] = "";
+	double all_ns;
 	uint64_t operators = 0, iterations = 0;
 	double spent_ns = 0, backward_ns = 0, dependent_ns = 0;
 	char backward[64] = "";
-	bool in_place = false, done = claimed != NULL;
+	bool in_place = false, done = claimed && gains_ns;
 
 	for (size_t i = 0; done && i < advice->loops.count; i++) {
 		const struct advice_loop *loop = &advice->loops.items[i];
@@ -157,6 +205,7 @@ static bool rule_python_loop_find(const struct advice *advice, struct advice_res
 		if (loop->slices != slices || gain_ns <= 0)
 			continue;
 		advice_add(result, advice->loops.items[loop->inner].row, gain_ns);
+		gains_ns[i] = gain_ns;
 		if (loop->reads || calls_different_modules(loop))
 			result->detail = loop->reads ? reads : modules;
 		in_place |= becomes_foreach(advice, loop);
@@ -173,13 +222,25 @@ static bool rule_python_loop_find(const struct advice *advice, struct advice_res
 	}
 	if (backward_ns > 0)
 		snprintf(backward, sizeof(backward), ", and %s in the backward pass", advice_time(advice_step_ms(advice, backward_ns)).text);
-	done = done && advice_report_costs(result, "Loops of %.0f iterations in each step call %.0f small operators in %s%s%s.",
+	all_ns = (double)result->tally.ns;
+	if (done)
+		add_lines(result, gains_ns);
+	if (done && !slices && result->tally.events) {
+		dictionaries_ns = add_dictionaries(result);
+		done = dictionaries_ns >= 0;
+		all_ns += (double)dictionaries_ns;
+		if (dictionaries_ns > 0)
+			snprintf(dictionaries, sizeof(dictionaries), "; state_dict() for them takes %s",
+			         advice_time(advice_step_ms(advice, (double)dictionaries_ns)).text);
+	}
+	done = done && advice_report_gain(result, all_ns, "Loops of %.0f iterations in each step call %.0f small operators in %s%s%s%s.",
 	                                   advice_per_step(advice, iterations), advice_per_step(advice, operators),
 	                                   advice_spent(advice, spent_ns).text, backward,
-	                                   in_place ? "; they change tensors in place, so only the time in Python counts" : "");
+	                                   in_place ? "; they change tensors in place, so only the time in Python counts" : "", dictionaries);
 	if (done)
 		rule_python_loop_claim(result, slices);
 	ops_free(claimed);
+	ops_free(gains_ns);
 	return done;
 }
 

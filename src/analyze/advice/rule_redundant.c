@@ -16,6 +16,7 @@
 
 struct redundant {
 	uint8_t *activates;    /* by string: treats each row separately, without a weight */
+	uint8_t *sequences;    /* by string: attention, or a recurrent layer */
 	uint64_t products;     /* number of redundant products */
 	double bytes, content; /* sums over them */
 	int64_t largest;      /* in bytes */
@@ -45,6 +46,16 @@ static bool works_by_rows(const struct advice *advice, uint32_t row)
 static bool works_by_positions(const struct advice *advice, uint32_t row)
 {
 	return advice_kind(advice, row) == OPERATOR_CONVOLUTION || works_by_rows(advice, row);
+}
+
+/* Returns true if padded positions in any of an operator's inputs add nothing to results at other positions: keys that a mask excludes,
+ * moments after the end of a sequence, products of batches of such matrices. */
+static bool leaves_out_padding(const struct redundant *all, const struct advice *advice, uint32_t row)
+{
+	struct ops_input second;
+
+	return all->sequences[advice->events->name[row]] || (advice_kind(advice, row) == OPERATOR_PRODUCT && advice_input(advice, row, 1, &second) &&
+	                                                     second.tag == OPS_INPUT_TENSOR && second.n >= 3);
 }
 
 /* Copies matter only in the first input, since rows of a weight are not rows of the result. */
@@ -85,6 +96,10 @@ static double redundant_share(const struct redundant *all, const struct advice *
 	share = 1 - (double)data_content_read(advice->contents, use) / (double)use->bytes;
 	if (all->activates[advice->events->name[row]] && !content->diagonal)
 		return content->gathered && share >= GATHERED_MIN ? share : 0;
+	if (content->positional && leaves_out_padding(all, advice, row))
+		return share >= ZEROS_MIN ? share : 0;
+	if (all->sequences[advice->events->name[row]])
+		return 0;
 	if (content->kind == CONTENT_ZEROS || (content->positional && works_by_positions(advice, row) && is_first_input(advice, row, use)))
 		return share >= ZEROS_MIN ? share : 0;
 	return share >= (content->gathered ? GATHERED_MIN : COPIES_MIN) && works_by_rows(advice, row) && is_first_input(advice, row, use) ? share : 0;
@@ -100,7 +115,7 @@ static void add_copy(struct advice_result *result, uint32_t row, double share)
 static bool is_counted(const struct redundant *all, const struct advice *advice, uint32_t row)
 {
 	return advice_kind(advice, row) == OPERATOR_PRODUCT || advice_kind(advice, row) == OPERATOR_CONVOLUTION ||
-	       all->activates[advice->events->name[row]] ||
+	       all->activates[advice->events->name[row]] || all->sequences[advice->events->name[row]] ||
 	       (advice->flow->nodes[row].count && data_content_reads_diagonal(advice->flow, advice->contents, row, BYTES_MIN));
 }
 
@@ -155,8 +170,9 @@ static bool rule_redundant_find(const struct advice *advice, struct advice_resul
 {
 	static const char *const activations[] = {"aten::relu*", "aten::leaky_relu*", "aten::elu", "aten::gelu", "aten::silu", "aten::tanh",
 	                                          "aten::sigmoid", "aten::layer_norm", NULL};
-	struct redundant all = {.activates = advice_names(advice, activations), .origin = OPS_NONE};
-	bool done = all.activates != NULL;
+	static const char *const sequences[] = {"aten::scaled_dot_product_attention", "aten::lstm", "aten::gru", "aten::rnn_tanh", "aten::rnn_relu", NULL};
+	struct redundant all = {.activates = advice_names(advice, activations), .sequences = advice_names(advice, sequences), .origin = OPS_NONE};
+	bool done = all.activates && all.sequences;
 
 	for (uint32_t row = 0; done && row < advice->events->count; row++)
 		add_product(&all, result, row);
@@ -174,6 +190,7 @@ static bool rule_redundant_find(const struct advice *advice, struct advice_resul
 		                          advice_describe_tensor(&all.tensor).text, advice_spent(advice, gain_ns).text);
 	}
 	ops_free(all.activates);
+	ops_free(all.sequences);
 	return done;
 }
 
@@ -184,11 +201,11 @@ const struct advice_rule advice_rule_redundant = {
 		     "(aten::zeros into which less is written, eye, diag, one_hot, a triangle of ones, padding), or a product by a weight reads one of "
 		     "which at least 75 % are copies (repeat, expanded and concatenated tensors, interpolation), or at least half of rows that an index selects. What an operator computes from "
 		     "numbers counts as dense, and so do tensors that are all zeros. Of diagonal matrices (diag_embed) and of their factors, all operators count. Padding of complete positions, also by pad_sequence, is followed through embeddings, attention and "
-		     "layers that treat all positions alike.",
+		     "layers that treat all positions alike. It also counts in keys and values of attention, in products of batches of matrices, and in sequences of recurrent layers.",
 	.gain = "the share of zeros or copies in the time of the products and convolutions, forward and backward; all of a product with a triangle "
 		"of ones, which is a running sum; and the time of copying more elements before a layer than would be copied after it",
 	.explanation = "The operator multiplies all elements, also those that add nothing and those that it has multiplied before.",
-	.advice = "Pad to the longest sample of the batch and group samples by length, keep sparse matrices sparse (torch.sparse, index_add_), "
+	.advice = "Pad to the longest sample of the batch, not to a fixed length, and group samples by length (pack_padded_sequence for recurrent layers), keep sparse matrices sparse (torch.sparse, index_add_), "
 		  "use torch.cumsum in place of a triangle of ones and a product of elements in place of a diagonal matrix (Independent(Normal(mean, scale), 1) in place of MultivariateNormal), and apply a layer "
 		  "before its input is repeated or enlarged. To check: smaller shapes at the line.",
 	.code = "scores = F.interpolate(classify(x), size=size)  # in place of classify(F.interpolate(x, size=size))",

@@ -164,9 +164,9 @@ static const char *const names[] = {
 
 static bool find_host(struct advice_result *result)
 {
-	/* Reads in the loader belong to the loader, those in the backward pass to anomaly mode, and those in a loop
-	 * over rows to the loop. */
-	advice_add_names(result, ADVICE_IN_LOADER | ADVICE_IN_BACKWARD | ADVICE_IN_ROW_LOOP);
+	/* Reads in the loader belong to the loader, those in the backward pass to anomaly mode, those in a loop over rows to
+	 * the loop, and those in an operator, such as one_hot, to the operator. */
+	advice_add_names(result, ADVICE_IN_LOADER | ADVICE_IN_BACKWARD | ADVICE_IN_ROW_LOOP | ADVICE_IN_OPERATOR);
 	return add_figures(result) && (!result->advice->flow || !result->tally.events || add_preparation(result)) && add_readers(result) &&
 	       advice_report_costs(result, "%s calls in each step read values of tensors, or compute statistics for that on the "
 	                                   "same line. With operators whose results nothing else reads, they take %s.",

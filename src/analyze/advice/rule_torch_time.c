@@ -38,6 +38,16 @@ static bool only_connects(struct ops_string path)
 	return !path.size || advice_text_like(path, parts);
 }
 
+/* Functions of modules that go through all modules and parameters below them. */
+static bool walks_modules(const struct ops_function_text *function)
+{
+	static const char *const walks[] = {"parameters", "*named_parameters", "*_named_members", "*named_modules", "modules", "*buffers", "*children",
+	                                    "*state_dict", "*_save_to_state_dict", "train", "eval", "apply", "requires_grad_", "zero_grad",
+	                                    "get_submodule", "get_parameter", NULL};
+
+	return ops_string_is(ops_path_in_torch(function->file), "nn/modules/module.py") && advice_text_like(function->name, walks);
+}
+
 static enum torch_file torch_file_of(struct torch_time *all, const struct advice *advice, uint32_t row)
 {
 	uint8_t *slot = &all->file[advice->events->name[row]];
@@ -52,7 +62,7 @@ static enum torch_file torch_file_of(struct torch_time *all, const struct advice
 	else if (!ops_event_function(advice->trace, row, &function) || !ops_path_in_torch(function.file).size)
 		*slot = FILE_ELSEWHERE;
 	else
-		*slot = only_connects(ops_path_in_torch(function.file)) ? FILE_CONNECTS : FILE_WORKS;
+		*slot = only_connects(ops_path_in_torch(function.file)) && !walks_modules(&function) ? FILE_CONNECTS : FILE_WORKS;
 	return (enum torch_file)*slot;
 }
 
@@ -95,10 +105,13 @@ static const char *torch_time_detail(struct ops_string path)
 {
 	static const char *const compiles[] = {"_dynamo/*", "_inductor/*", "_functorch/*", "fx/*", "_subclasses/*", "_guards.py", NULL};
 	static const char *const prints[] = {"_tensor_str.py", NULL};
+	static const char *const walks[] = {"nn/modules/module.py", NULL};
 
 	if (advice_text_like(path, compiles))
 		return "torch.compile compiles again or checks its guards: TORCH_LOGS=recompiles prints why. Sizes that change are compiled once with "
 		       "dynamic=True or torch._dynamo.mark_dynamic.";
+	if (advice_text_like(path, walks))
+		return "Going through all modules and parameters takes a call for each: keep list(model.parameters()) and dictionaries of them, made once.";
 	if (advice_text_like(path, prints))
 		return "Tensors are turned into text: print them rarely, or only their shape.";
 	return NULL;

@@ -43,16 +43,32 @@ static bool narrows_channels(const struct advice *advice, uint32_t row)
 	       ops_input_int(&dimension, 0) == 1 || ops_input_int(&dimension, 0) == 1 - (int64_t)tensor.n;
 }
 
+/* Returns true if a node is the backward pass of an operator. What it reads of the results of this operator follows from what is
+ * needed of them, since all other gradients are zero. */
+static bool is_backward_of(const struct advice *advice, uint32_t node, uint32_t maker)
+{
+	uint32_t forward = (advice->flow->memory.rows.context[node] & MEMORY_IN_BACKWARD) ? advice_forward_of(advice, node) : OPS_NONE;
+
+	return forward != OPS_NONE && advice->flow->memory.rows.node[forward] == maker;
+}
+
 /* Returns the bytes of a value that are needed. Sets the result if some are not. */
 static int64_t needed_bytes(const struct parts *parts, const struct advice *advice, uint32_t value, bool *ret_in_part, bool *ret_channels)
 {
 	const struct data_flow *flow = advice->flow;
-	int64_t bytes = data_flow_uses_of(flow, value).read_bytes, most = 0;
-	bool is_selected = data_flow_is_selected_from(flow, value);
+	int64_t bytes = data_flow_uses_of(flow, value).read_bytes, most = 0, narrowed = 0, read = 0;
+	bool is_selected = data_flow_is_selected_from(flow, value), has_backward = false;
 
 	for (uint32_t i = flow->values[value].first; i != OPS_NONE; i = flow->uses.items[i].next) {
 		const struct data_use *use = &flow->uses.items[i];
 		int64_t needed = (int64_t)(share_needed(parts, advice, use->node) * (double)use->bytes);
+
+		if (is_backward_of(advice, use->node, flow->values[value].node)) {
+			has_backward = true;
+			continue;
+		}
+		narrowed = ops_sum(narrowed, use->kind == DATA_NARROWS ? use->bytes : 0);
+		read = ops_sum(read, use->kind == DATA_READS || use->kind == DATA_SELECTS ? use->bytes : 0);
 
 		*ret_channels |= use->kind == DATA_NARROWS ? narrows_channels(advice, use->node) : parts->channels[use->node] != 0;
 		if (use->kind != DATA_READS)
@@ -60,7 +76,11 @@ static int64_t needed_bytes(const struct parts *parts, const struct advice *advi
 		*ret_in_part |= needed < use->bytes;
 		most = needed > most ? needed : most;
 	}
-	*ret_in_part |= is_selected;
+	*ret_in_part |= is_selected || has_backward;
+	if (has_backward) {
+		narrowed = narrowed > read ? narrowed : read;
+		bytes = narrowed < bytes ? narrowed : bytes;
+	}
 	/* Operators that need parts of equal size need the same part. */
 	return !is_selected && most < bytes ? most : bytes;
 }
@@ -102,7 +122,7 @@ static void find_needed(struct parts *parts, const struct advice *advice, uint32
 
 	if (!advice->flow->nodes[row].made_count || !advice_counts(advice, row) ||
 	    (advice->zone[row] & (ADVICE_IN_BACKWARD | ADVICE_IN_LOADER | ADVICE_IN_OPTIMIZER)) || kind == NAME_ALL_NEEDED ||
-	    !data_flow_read_bytes(advice->flow, row) || !sum_results(parts, advice, row, &made, &read) ||
+	    (!data_flow_read_bytes(advice->flow, row) && kind != NAME_SORTS) || !sum_results(parts, advice, row, &made, &read) ||
 	    (!kind && !ops_demand_within(advice->trace, row, advice->operators, &demand)))
 		return;
 	parts->needed[row] = (float)((double)read / (double)made);
@@ -126,7 +146,7 @@ static bool rule_unread_find_parts(const struct advice *advice, struct advice_re
 {
 	static const char *const all_needed[] = {"*cumsum*", "*cumprod*", "*softmax*", "*lstm*", "*gru*", "*rnn*", "*linalg*", "*fft*", "*transformer*",
 	                                         NULL};
-	static const char *const sorts[] = {"aten::sort", "aten::argsort", "aten::msort", NULL};
+	static const char *const sorts[] = {"aten::sort", "aten::argsort", "aten::msort", "aten::topk", "aten::randperm", NULL};
 	static const char *const local[] = {"aten::add", "aten::sub", "aten::mul", "aten::div", "aten::lerp", "aten::clamp*", "aten::to", "aten::_to_copy",
 	                                    "aten::pow", "aten::square", "aten::sqrt", "aten::exp", "aten::log*", "aten::abs", "aten::neg", "aten::relu",
 	                                    "aten::sigmoid", "aten::tanh", "aten::where", "aten::mean", "aten::std", "aten::var", "aten::maximum", "aten::minimum", NULL};
@@ -166,10 +186,10 @@ const struct advice_rule advice_rule_unread_part = {
 		     "indices. Results that need all elements (scans, softmax, recurrent networks, factorizations) are left out, as is what "
 		     "Python may read through a pointer. Elementwise operators, statistics and convolutions before such an operator count as well if it alone reads "
 		     "their results, as those of a picture that is cropped later.",
-	.gain = "the share of the results that is not read, forward and backward; of a sort 90 % at most",
+	.gain = "the share of the results that is not read, forward and backward; of a sort or a random order 90 % at most",
 	.explanation = "The operator computes all elements, and most of them are thrown away.",
 	.advice = "Select before computing: apply the layer to the rows that are used, as head(hidden[:, -1]), or use an operator that "
-		  "computes only what is needed, as torch.topk in place of a sort. Crop or resize pictures before other transforms. To check: smaller shapes at the line.",
+		  "computes only what is needed, as torch.topk or max in place of a sort, and torch.randint in place of the first elements of torch.randperm. Crop or resize pictures before other transforms. To check: smaller shapes at the line.",
 	.code = "logits = head(hidden[:, -1])  # in place of head(hidden)[:, -1]",
 	.link = "https://docs.pytorch.org/docs/stable/generated/torch.topk.html",
 	.needs = ADVICE_NEEDS_OPERATORS | ADVICE_NEEDS_SHAPES | ADVICE_NEEDS_MEMORY | ADVICE_NEEDS_STORAGES,

@@ -903,6 +903,7 @@ static void finds_work_of_torch_without_operators(void **state)
 	assert_float_equal(torch_ms("torch/_dynamo/convert_frame.py", true), 1, 0.001);
 	assert_true(torch_ms("torch/_dynamo/convert_frame.py", false) < 0);
 	assert_true(torch_ms("torch/nn/functional.py", true) < 0);
+	assert_true(torch_ms("torch/nn/modules/module.py", true) < 0);
 }
 
 int main(void)

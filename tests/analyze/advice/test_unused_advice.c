@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * analyze/advice about results that nothing needs: results that are released unread, elements that a selection leaves out, padding that a
+ * mask excludes, and reads that are part of an operator. Each cause has a counterpart without a finding.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "asking.h"
+#include "flow_writer.h"
+
+#define BRANCH 0x40000u
+
+/* The results of a step may be read through pointers, which only calls of Python functions show. */
+static void call_python(struct writer *w)
+{
+	struct ops_new_event call = scene_event(w->b, 0, "train.py(9): train", w->now_ns, (w->now_ns / STEP_NS + 1) * STEP_NS - 10000);
+
+	call.kind = OPS_EVENT_PYTHON_FUNCTION;
+	ops_builder_event(w->b, &call);
+	w->now_ns += 1000;
+}
+
+/* A layer, and a second one on its result, whose own result something reads or not; and the backward pass of the first. */
+static void heads(struct writer *w, bool cause)
+{
+	call_python(w);
+	allocate(w, LARGE, 400000);
+	USE(w, "aten::linear", 300000, -1, {INPUT, 1000, 1000, 0, false}, {WEIGHT, 100, 1000, 0, false});
+	allocate(w, BRANCH, 400000);
+	USE(w, "aten::tanh", 200000, -1, {LARGE, 1000, 100, 0, false});
+	allocate(w, SMALL, 4000);
+	USE(w, "aten::sum", 10000, -1, {LARGE, 1000, 100, 0, false});
+	if (!cause)
+		USE(w, "aten::sort", 10000, -1, {BRANCH, 1000, 100, 0, false});
+	allocate(w, GRADIENT, 400000);
+	USE(w, "MmBackward0", 50000, -1, {SMALL, 1, 1000, 0, false}, {LARGE, 1000, 100, 0, false});
+	allocate(w, GRADIENT, -400000);
+	allocate(w, LARGE, -400000);
+	allocate(w, BRANCH, -400000);
+	allocate(w, SMALL, -4000);
+}
+
+/* A pass of which nothing reads any result is a trial. */
+static void trial(struct writer *w, bool cause)
+{
+	allocate(w, cause ? LARGE : BRANCH, 400000);
+	USE(w, "aten::linear", 300000, -1, {INPUT, 1000, 1000, 0, false}, {WEIGHT, 100, 1000, 0, false});
+	allocate(w, cause ? LARGE : BRANCH, -400000);
+	heads(w, false);
+}
+
+static void finds_results_that_nothing_reads(void **state)
+{
+	(void)state;
+	assert_float_equal(gain_of("unused-result", heads, true), 0.2, 0.001);
+	assert_true(gain_of("unused-result", heads, false) < 0);
+	assert_true(gain_of("unused-result", trial, true) < 0);
+}
+
+/* A sort of which the first elements are read, or all; its backward pass reads all indices. */
+static void sorted(struct writer *w, bool cause)
+{
+	w->sequence = 7;
+	allocate(w, LARGE, 4000000);
+	USE(w, "aten::sort", 400000, -1, {INPUT, 1000, 1000, 0, false});
+	w->sequence = 0;
+	USE(w, "aten::select", 1000, 1, {LARGE, 1000, 1000, 0, false});
+	allocate(w, SMALL, 4000);
+	USE(w, "aten::sum", 20000, -1, {LARGE, 1000, cause ? 1 : 1000, 4000000, false});
+	w->sequence = 7;
+	allocate(w, GRADIENT, 4000000);
+	USE(w, "SortBackward0", 100000, -1, {SMALL, 1, 1000, 0, false}, {LARGE, 1000, 1000, 0, false});
+	w->sequence = 0;
+	allocate(w, GRADIENT, -4000000);
+	allocate(w, LARGE, -4000000);
+	allocate(w, SMALL, -4000);
+}
+
+static void finds_sorts_for_their_first_elements(void **state)
+{
+	(void)state;
+	assert_float_equal(gain_of("unread-part", sorted, true), 0.9 * 0.5, 0.001);
+	assert_true(gain_of("unread-part", sorted, false) < 0);
+}
+
+/* A random order of which the first elements are used, or all. */
+static void shuffled(struct writer *w, bool cause)
+{
+	allocate(w, LARGE, 8000000);
+	use(w, "aten::randperm", 400000, NULL, 0, 1000000);
+	USE(w, "aten::select", 1000, 9, {LARGE, 10000, 100, 8000000, TENSOR_OF(4)});
+	allocate(w, SMALL, 4000);
+	USE(w, "aten::index_select", 20000, -1, {INPUT, 1000, 1000, 0, false}, {LARGE, 1, cause ? 100 : 1000000, 8000000, TENSOR_OF(4)});
+	allocate(w, LARGE, -8000000);
+	allocate(w, SMALL, -4000);
+}
+
+static void finds_orders_for_their_first_elements(void **state)
+{
+	(void)state;
+	assert_float_equal(gain_of("unread-part", shuffled, true), 0.9 * 0.4, 0.001);
+	assert_true(gain_of("unread-part", shuffled, false) < 0);
+}
+
+/* Attention to keys and values, or a recurrent layer, for tensors of which a tenth is written: the rest is padding, or unknown. */
+static void padded(struct writer *w, const char *name, bool cause)
+{
+	allocate(w, LARGE, 4000000);
+	use(w, cause ? "aten::zeros" : "aten::rand", 1000, NULL, 0, -1);
+	USE(w, "aten::copy_", 1000, -1, {LARGE, 100, 1000, 4000000, true}, {INPUT, 100, 1000, 0, false});
+	allocate(w, SMALL, 400000);
+	USE(w, name, 500000, -1, {INPUT, 100, 1000, 0, false}, {LARGE, 1000, 1000, 0, false}, {LARGE, 1000, 1000, 0, false});
+	allocate(w, LARGE, -4000000);
+	USE(w, "aten::sort", 1000, -1, {SMALL, 100, 1000, 0, false});
+	allocate(w, SMALL, -400000);
+}
+
+static void attend(struct writer *w, bool cause)
+{
+	padded(w, "aten::scaled_dot_product_attention", cause);
+}
+
+static void recur(struct writer *w, bool cause)
+{
+	padded(w, "aten::lstm", cause);
+}
+
+static void finds_padding_of_keys_and_sequences(void **state)
+{
+	(void)state;
+	assert_float_equal(gain_of("redundant-elements", attend, true), 0.9 * 0.5, 0.001);
+	assert_true(gain_of("redundant-elements", attend, false) < 0);
+	assert_float_equal(gain_of("redundant-elements", recur, true), 0.9 * 0.5, 0.001);
+	assert_true(gain_of("redundant-elements", recur, false) < 0);
+}
+
+/* A convolution of `channels` that is reduced, which is a layer, or an elementwise operator that expands. */
+static void reduced(struct writer *w, bool cause)
+{
+	allocate(w, LARGE, 4000000);
+	USE(w, cause ? "aten::sub" : "aten::conv1d", 500000, -1, {INPUT, 1000, 1, 0, false}, {WEIGHT, 1, 1000, 0, false});
+	allocate(w, SMALL, 4000);
+	USE(w, "aten::sum", 100000, -1, {LARGE, 1000, 1000, 0, false});
+	allocate(w, LARGE, -4000000);
+	allocate(w, SMALL, -4000);
+}
+
+static void leaves_out_convolutions(void **state)
+{
+	(void)state;
+	assert_true(gain_of("large-intermediate", reduced, true) > 0.1);
+	assert_true(gain_of("large-intermediate", reduced, false) < 0);
+}
+
+/* --- rules without data flow ----------------------------------------------------------------------------------------- */
+
+/* Opens a trace of one thread on which operators run. */
+static void open_trace(struct device_trace *trace)
+{
+	*trace = (struct device_trace){.correlation = 1};
+	ops_buffer_append_text(&trace->text, "{\"machine\": {\"threads\": 1}, \"traceEvents\": [\n"
+	                                     "{\"ph\": \"i\", \"cat\": \"x\", \"name\": \"begin\", \"pid\": 1, \"tid\": 1, \"ts\": 0}");
+}
+
+static double ms_of(struct device_trace *trace, const char *rule)
+{
+	char *json = device_trace_advise(trace);
+	double ms = finding_ms(json, rule);
+
+	ops_free(json);
+	return ms;
+}
+
+/* A convolution with a stride by `filters` of `taps` elements. */
+static double basis_ms(int filters, int taps, int stride)
+{
+	struct device_trace trace;
+	char arguments[512];
+
+	snprintf(arguments, sizeof(arguments),
+	         "\"Input Dims\": [[8, 1, 32000], [%d, 1, %d], [], [], [], [], []], \"Input type\": [\"float\", \"float\", \"\", \"ScalarList\", "
+	         "\"ScalarList\", \"ScalarList\", \"Scalar\"], \"Concrete Inputs\": [\"\", \"\", \"\", \"[%d]\", \"[0]\", \"[1]\", \"1\"]",
+	         filters, taps, stride);
+	open_trace(&trace);
+	for (int step = 0; step < STEPS; step++) {
+		device_trace_step(&trace, step, 10 + 2000 * step, 1990);
+		device_trace_add(&trace, "cpu_op", "aten::conv1d", 1, 1, 20 + 2000 * step, 1000, arguments);
+	}
+	return ms_of(&trace, "transform-by-convolution");
+}
+
+static void finds_transforms_by_convolution(void **state)
+{
+	const double share = 1 - 8 * 2.5 * 512 * 9 / (2.0 * 514 * 512);
+
+	(void)state;
+	assert_float_equal(basis_ms(514, 512, 128), share, 0.001); /* both parts of 257 frequencies */
+	assert_float_equal(basis_ms(257, 512, 128), 2 * share - 1, 0.001);
+	assert_true(basis_ms(514, 400, 160) > 0.5); /* a window shorter than the transform */
+	assert_true(basis_ms(512, 400, 160) < 0);   /* other filters */
+	assert_true(basis_ms(80, 251, 160) < 0);
+	assert_true(basis_ms(514, 512, 1) < 0);
+}
+
+/* An operator that reads a value itself, and a conversion of its result at the same line; or a call that reads a value. */
+static double read_ms(bool in_operator)
+{
+	struct device_trace trace;
+
+	open_trace(&trace);
+	for (int step = 0; step < STEPS; step++) {
+		double us = 20 + 2000 * step;
+
+		device_trace_step(&trace, step, us - 10, 1990);
+		device_trace_add(&trace, "python_function", "train.py(3): loss", 1, 1, us, 1900, "\"Python id\": 1");
+		if (in_operator)
+			device_trace_add(&trace, "cpu_op", "aten::one_hot", 1, 1, us + 10, 500, "\"CallFrom\": \"train.py:7\"");
+		device_trace_add(&trace, "cpu_op", "aten::item", 1, 1, us + 20, 100, "\"CallFrom\": \"train.py:7\"");
+		device_trace_add(&trace, "cpu_op", "aten::to", 1, 1, us + 600, 400, "\"CallFrom\": \"train.py:7\"");
+	}
+	return ms_of(&trace, "synchronising-calls");
+}
+
+static void leaves_reads_to_their_operator(void **state)
+{
+	(void)state;
+	assert_float_equal(read_ms(false), 0.5, 0.01);
+	assert_true(read_ms(true) < 0);
+}
+
+/* A loop that updates 20 parameters in place, after a call that makes a dictionary of them; or one that makes new tensors. */
+static double dictionary_ms(const char *rule, bool updates)
+{
+	struct device_trace trace;
+
+	open_trace(&trace);
+	for (int step = 0; step < STEPS; step++) {
+		double us = 20 + 3000 * step;
+
+		device_trace_step(&trace, step, us - 10, 2990);
+		device_trace_add(&trace, "python_function", "train.py(3): follow", 1, 1, us, 2900, "\"Python id\": 1");
+		device_trace_add(&trace, "python_function", "torch/nn/modules/module.py(9): Module.state_dict", 1, 1, us + 10, 500,
+		                 "\"Python id\": 2, \"Python parent id\": 1, \"CallFrom\": \"train.py:6\"");
+		for (int i = 0; i < 20; i++) {
+			device_trace_add(&trace, "cpu_op", updates ? "aten::mul_" : "aten::mul", 1, 1, us + 600 + 100 * i, 10, "\"CallFrom\": \"train.py:8\"");
+			device_trace_add(&trace, "cpu_op", updates ? "aten::add_" : "aten::add", 1, 1, us + 650 + 100 * i, 10, "\"CallFrom\": \"train.py:8\"");
+		}
+	}
+	return ms_of(&trace, rule);
+}
+
+static void counts_dictionaries_with_the_loop_that_updates_them(void **state)
+{
+	(void)state;
+	assert_true(dictionary_ms("checkpoint-in-step", true) < 0);
+	assert_float_equal(dictionary_ms("checkpoint-in-step", false), 0.5, 0.01);
+	assert_true(dictionary_ms("many-small-operators", true) > 0.5 + 1);
+}
+
+/* Eight chains of which each iteration extends one: 64 iterations, of which eight depend on each other. Or one chain. */
+static void chains(struct writer *w, bool cause)
+{
+	call_python(w);
+	for (unsigned i = 0; i < 64; i++) {
+		uint64_t row = 0x2000000u + 0x1000u * i, token = 0x3000000u + 0x1000u * i, before = cause ? 8 : 1;
+
+		allocate(w, row, 400);
+		USE(w, "aten::embedding", 4000, -1, {WEIGHT, 10, 100, 0, false}, {i < before ? INPUT + 0x10000000u + i : token - 0x1000u * before, 1, 1, 0, false});
+		allocate(w, token, 4);
+		USE(w, "aten::argmax", 4000, -1, {row, 1, 100, 0, false});
+		USE(w, "aten::select", 1000, 0, {token, 1, 1, 0, false});
+	}
+	for (unsigned i = 0; i < 64; i++) {
+		allocate(w, 0x2000000u + 0x1000u * i, -400);
+		allocate(w, 0x3000000u + 0x1000u * i, -4);
+	}
+}
+
+static void finds_chains_that_do_not_depend_on_each_other(void **state)
+{
+	(void)state;
+	assert_true(gain_of("python-loop-over-rows", chains, true) > 0.5);
+	assert_true(gain_of("python-loop-over-rows", chains, false) < 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(finds_results_that_nothing_reads),
+		cmocka_unit_test(finds_sorts_for_their_first_elements),
+		cmocka_unit_test(finds_orders_for_their_first_elements),
+		cmocka_unit_test(finds_padding_of_keys_and_sequences),
+		cmocka_unit_test(leaves_out_convolutions),
+		cmocka_unit_test(finds_transforms_by_convolution),
+		cmocka_unit_test(leaves_reads_to_their_operator),
+		cmocka_unit_test(counts_dictionaries_with_the_loop_that_updates_them),
+		cmocka_unit_test(finds_chains_that_do_not_depend_on_each_other),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
