@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import contextlib
 
-from opstrobe.archiving import add as _adding
+from opstrobe.archiving.add import Adder
 from opstrobe.archiving.database import ArchiveDatabase
 from opstrobe.archiving.location import Location, check_job
 from opstrobe.archiving.location import is_archive as is_archive
-from opstrobe.archiving.runs import Runs
 from opstrobe.query.database import connect, last_rows
 from opstrobe.query.tables import trace_files
 
@@ -41,11 +40,13 @@ def add(
     """
     check_job(job)
     place = Location(location, create=True)
-    known = place.names(job)
     paths = [traces] if isinstance(traces, str) or hasattr(traces, "__fspath__") else traces
     files = trace_files(str(path) for path in paths)
-    runs = Runs(place, job)
-    added = [_adding.add(place, path, known, runs, run=run, commit=commit, rank=rank) for path in files]
+    added = []
+    for result in Adder(place, job, run=run, commit=commit, rank=rank).add(list(files)):
+        if isinstance(result, Exception):
+            raise result
+        added.append(result)
     return [name for name, is_new in added if is_new]
 
 

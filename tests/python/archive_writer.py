@@ -13,9 +13,8 @@ import time
 
 import pyarrow.parquet
 
-from opstrobe.archiving import add
+from opstrobe.archiving.add import Adder
 from opstrobe.archiving.location import Location
-from opstrobe.archiving.runs import Runs
 
 
 def rows_by_part(place):
@@ -31,10 +30,8 @@ def rows_by_part(place):
 
 
 def add_all(place, paths):
-    location = Location(place, create=True)
-    known, runs = location.names("test"), Runs(location, "test")
-    for path in paths:
-        add.add(location, path, known, runs)
+    for result in Adder(Location(place, create=True), "test").add(paths):
+        assert isinstance(result, tuple), result
 
 
 def start_writer(place, paths):

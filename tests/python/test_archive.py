@@ -26,7 +26,9 @@ import pyarrow.dataset  # noqa: E402
 import pyarrow.parquet  # noqa: E402
 
 import opstrobe.archive  # noqa: E402
+from opstrobe.archiving import add as adding  # noqa: E402
 from opstrobe.archiving import compact, trend  # noqa: E402
+from opstrobe.archiving.add import Adder  # noqa: E402
 from opstrobe.archiving.database import ArchiveDatabase  # noqa: E402
 from opstrobe.archiving.location import Location  # noqa: E402
 
@@ -161,6 +163,24 @@ def test_url(tmp_path):
     assert rows(place, "select count(*) from events") == [(0,)]
 
 
+def test_location_may_be_left_out(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path, second = made(tmp_path, steps=3), made(tmp_path, 1, steps=3)
+    assert command("add", path)[:2] == (0, "1 trace added\n")
+    assert command("add", path, second)[:2] == (0, "1 trace added, 1 already there\n")
+    assert rows(tmp_path / "opstrobe-archive", "select count(*) from traces") == [(2,)]
+    status, printed, _ = command("trend", "--by", "date")
+    assert status == 0 and printed.startswith("date")
+    query = "select count(*) as events from events"
+    shown = command("sql", query, "--format", "csv")
+    assert shown == command("sql", "opstrobe-archive", query, "--format", "csv") == (0, "events\n30\n", "")
+    for words in (["add"], ["add", "opstrobe-archive"]):
+        assert command(*words)[0] == 2 and "no trace given" in command(*words)[2]
+    monkeypatch.setenv("OPSTROBE_ARCHIVE", str(tmp_path / "other"))
+    assert "other' is not an archive" in command("trend")[2]
+    assert command("add", path)[0] == 0 and (tmp_path / "other").is_dir()
+
+
 # --- writers ----------------------------------------------------------------------------------------------------------
 
 
@@ -171,6 +191,28 @@ import opstrobe.archive
 assert opstrobe.archive.add({str(tmp_path / "archive")!r}, {[str(made(tmp_path, rank)) for rank in range(2)]!r})
 assert "pandas" not in sys.modules"""
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_traces_added_at_once_have_the_run_of_the_first(tmp_path):
+    """Whichever is read first."""
+    paths = [made(tmp_path, 0, steps=3000), *(made(tmp_path, rank) for rank in range(1, 8))]
+    paths.insert(3, tmp_path / "none.json")
+    found = list(Adder(Location(tmp_path / "archive", create=True), "default").add(list(map(str, paths))))
+    assert isinstance(found.pop(3), FileNotFoundError)
+    assert all(is_new for _, is_new in found)
+    assert rows(tmp_path / "archive", "select trace, run, rank from traces order by rank") == [
+        (name, found[0][0], rank) for rank, (name, _) in enumerate(found)
+    ]
+
+
+def test_large_traces_are_added_one_by_one(tmp_path, monkeypatch):
+    small, compressed = tmp_path / "t.json", tmp_path / "t.json.gz"
+    small.write_bytes(b" " * 100)
+    compressed.write_bytes(b" " * 100)
+    monkeypatch.setattr(os, "cpu_count", lambda: 4)
+    assert [adding._threads(list(map(str, paths))) for paths in ([small] * 9, [small], [])] == [4, 1, 1]
+    monkeypatch.setattr(adding, "_TOGETHER_BYTES", 2000)
+    assert [adding._threads([str(path)] * 9) for path in (small, compressed)] == [4, 1]
 
 
 def test_a_trace_is_added_once(archive, tmp_path):

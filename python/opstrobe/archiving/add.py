@@ -8,7 +8,9 @@ import functools
 import hashlib
 import json
 import os
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 from opstrobe import _core
 from opstrobe.archiving.location import TRACES, Location
@@ -19,8 +21,12 @@ from opstrobe.query.tables import constant, plain_type, schema_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
+# Traces that are added at the same time are together at most this large, as JSON; larger ones are added one by one.
+_TOGETHER_BYTES = 1 << 30
+# Typical size of JSON per byte of a compressed file.
+_COMPRESSION = 15
 # Small enough that a query for a few steps reads little of a file.
 _GROUP_ROWS = 1 << 15
 # Columns whose values are close to those of the previous row.
@@ -48,38 +54,81 @@ def schema_version() -> str:
     return hashlib.blake2b(text.encode(), digest_size=6).hexdigest()
 
 
-def add(
-    location: Location,
-    path: str,
-    known: set[str],
-    runs: Runs,
-    *,
-    run: str | None = None,
-    commit: str | None = None,
-    rank: int | None = None,
-) -> tuple[str, bool]:
-    """Adds a trace file to the job of `runs`, unless its id is in `known`. Returns the id, and whether the file was added. The id
-    is derived from the bytes of the file."""
-    name = digest(path)
-    if name in known:
-        return name, False
-    trace = _core.read_trace(path)
-    about = _about(trace)
-    date = datetime.datetime.fromtimestamp(_time_of(trace, path), datetime.timezone.utc).date()
-    path = os.path.abspath(path)
-    rank = trace.rank(path) if rank is None else rank
-    of_job = rank_of(trace, path, rank)
-    run = run or about["run"] or runs.find(of_job, date) or name
-    whose: dict[str, int | str | None] = {
-        "path": path,
-        "rank": rank,
-        "trace": name,
-        "run": run,
-        "commit": commit or about["commit"],
-    }
-    is_new = location.write(runs.job, date.isoformat(), name, functools.partial(_fill, trace, whose))
-    runs.add(run, of_job)
-    return name, is_new
+class Adder:
+    """Adds trace files to a job of an archive, several at a time. `run`, `commit` and `rank` replace what the traces say."""
+
+    def __init__(
+        self,
+        location: Location,
+        job: str,
+        *,
+        run: str | None = None,
+        commit: str | None = None,
+        rank: int | None = None,
+    ) -> None:
+        self._location = location
+        self._known = location.names(job)
+        self._runs = Runs(location, job)
+        self._run, self._commit, self._rank = run, commit, rank
+
+    def add(self, paths: Sequence[str]) -> Iterator[tuple[str, bool] | Exception]:
+        """Yields, in the order of the paths, the id of a trace, which is derived from the bytes of its file, and whether it is new;
+        or the error. Traces are not started after the caller has stopped."""
+        with ThreadPoolExecutor(_threads(paths)) as threads:
+            # A trace's run depends on the traces before it, so each waits until they have theirs.
+            turns = [threading.Event() for _ in range(len(paths) + 1)]
+            turns[0].set()
+            futures = [threads.submit(self._add_in_turn, *each) for each in zip(paths, turns, turns[1:])]
+            try:
+                for future in futures:
+                    error = future.exception()
+                    yield error if isinstance(error, Exception) else future.result()
+            finally:
+                threads.shutdown(cancel_futures=True)
+
+    def _add_in_turn(self, path: str, begin: threading.Event, end: threading.Event) -> tuple[str, bool]:
+        try:
+            return self._add(path, begin, end)
+        finally:
+            begin.wait()
+            end.set()
+
+    def _add(self, path: str, begin: threading.Event, end: threading.Event) -> tuple[str, bool]:
+        name = digest(path)
+        if name in self._known:
+            return name, False
+        trace = _core.read_trace(path)
+        about = _about(trace)
+        date = datetime.datetime.fromtimestamp(_time_of(trace, path), datetime.timezone.utc).date()
+        path = os.path.abspath(path)
+        rank = trace.rank(path) if self._rank is None else self._rank
+        of_job = rank_of(trace, path, rank)
+        begin.wait()
+        run = self._run or about["run"] or self._runs.find(of_job, date) or name
+        self._runs.add(run, of_job)
+        end.set()
+        whose: dict[str, int | str | None] = {
+            "path": path,
+            "rank": rank,
+            "trace": name,
+            "run": run,
+            "commit": self._commit or about["commit"],
+        }
+        fill = functools.partial(_fill, trace, whose)
+        return name, self._location.write(self._runs.job, date.isoformat(), name, fill)
+
+
+def _threads(paths: Sequence[str]) -> int:
+    """As many as there are processors, but fewer for large traces, so that the memory is bounded."""
+    largest = max(map(_json_bytes, paths), default=0)
+    return max(1, min(os.cpu_count() or 1, len(paths), _TOGETHER_BYTES // max(1, largest)))
+
+
+def _json_bytes(path: str) -> int:
+    try:
+        return os.path.getsize(path) * (_COMPRESSION if path.endswith((".gz", ".zst")) else 1)
+    except OSError:
+        return 0
 
 
 def digest(path: str) -> str:

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 _DESCRIPTION = """\
 Keeps traces in an archive: Parquet files in a directory or an object store, LOCATION, which is a path or a URL such as
-s3://bucket/profiles. DuckDB, Polars and Spark read them without Opstrobe.
+s3://bucket/profiles (default: $OPSTROBE_ARCHIVE, or the directory opstrobe-archive). DuckDB, Polars and Spark read them
+without Opstrobe.
 
   opstrobe archive add profiles traces/ --job llama-70b --commit $(git rev-parse HEAD)
   opstrobe archive sql profiles "select rank, step, sum(dur_ns) from kernels group by all"
@@ -34,11 +35,16 @@ def _parser() -> argparse.ArgumentParser:
 
     def command(name: str, about: str) -> argparse.ArgumentParser:
         made = commands.add_parser(name, help=about, description=about[0].upper() + about[1:] + ".", allow_abbrev=False)
-        made.add_argument("location", metavar="LOCATION", help="directory or URL of the archive")
+        made.add_argument(
+            "location",
+            nargs="?",
+            metavar="LOCATION",
+            help="directory or URL of the archive (default: $OPSTROBE_ARCHIVE, or opstrobe-archive)",
+        )
         return made
 
     add = command("add", "add traces; each is added completely or not at all")
-    add.add_argument("traces", nargs="+", metavar="TRACE", help="trace file, or directory with trace files")
+    add.add_argument("traces", nargs="*", metavar="TRACE", help="trace file, or directory with trace files")
     add.add_argument("--job", default="default", metavar="NAME", help="what the traces are of (default: default)")
     add.add_argument(
         "--run",
@@ -76,30 +82,50 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _complete(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
+    """Sets the location if it was left out, when the first word is a trace or a query."""
+    from opstrobe.archiving.location import default_location, is_archive
+
+    first = options.location
+    if options.command == "add":
+        if first is None or (not options.traces and is_archive(first)):
+            parser.error("no trace given")
+        if not options.traces or (os.path.isfile(first) and not is_archive(first)):
+            options.location, options.traces = None, [first, *options.traces]
+    elif (
+        options.command == "sql"
+        and first is not None
+        and options.query is None
+        and " " in first
+        and not is_archive(first)
+    ):
+        options.location, options.query = None, first
+    if options.location is None:
+        options.location = default_location()
+
+
 def _say(text: object) -> None:
     print(f"opstrobe archive: {text}", file=sys.stderr)
 
 
 def _add(options: argparse.Namespace) -> int:
-    from opstrobe.archiving import add
+    from opstrobe.archiving.add import Adder
     from opstrobe.archiving.location import Location, LocationError, check_job
-    from opstrobe.archiving.runs import Runs
     from opstrobe.query.tables import trace_files
 
     check_job(options.job)
     location = Location(options.location, create=True)
-    known, runs = location.names(options.job), Runs(location, options.job)
+    adder = Adder(location, options.job, run=options.run, commit=options.commit, rank=options.rank)
     added = there = failed = 0
-    for path in trace_files(options.traces):
-        try:
-            _, is_new = add.add(location, path, known, runs, run=options.run, commit=options.commit, rank=options.rank)
-        except LocationError:
-            raise
-        except (OSError, ValueError) as error:
+    for result in adder.add(list(trace_files(options.traces))):
+        if isinstance(result, tuple):
+            _, is_new = result
+            added, there = added + is_new, there + (not is_new)
+        elif isinstance(result, (OSError, ValueError)) and not isinstance(result, LocationError):
             failed += 1
-            _say(reason_of(error))
-            continue
-        added, there = added + is_new, there + (not is_new)
+            _say(reason_of(result))
+        else:
+            raise result
     if not added + there + failed:
         _say(f"no trace file in {', '.join(repr(path) for path in options.traces)}")
         return 1
@@ -216,10 +242,13 @@ def main() -> None:
     if len(sys.argv) == 3 and sys.argv[1] == "answer":
         options = argparse.Namespace(command="answer", location=sys.argv[2])
     else:
-        options = _parser().parse_args()
+        parser = _parser()
+        options = parser.parse_args()
     try:
         from opstrobe.archiving import packages  # noqa: F401
 
+        if options.command != "answer":
+            _complete(parser, options)
         if options.command == "answer":
             from opstrobe.archiving import answers
 

@@ -58,6 +58,10 @@ def check_job(job: str) -> str:
     return job
 
 
+def default_location() -> str:
+    return os.environ.get("OPSTROBE_ARCHIVE") or "opstrobe-archive"
+
+
 def is_archive(path: str) -> bool:
     """Returns whether a path names an archive. A URL always does."""
     return "://" in path or os.path.isfile(os.path.join(path, _MARK))
@@ -86,6 +90,7 @@ class Location:
         self.is_local = "file" in (
             self.files.protocol if isinstance(self.files.protocol, tuple) else (self.files.protocol,)
         )
+        self._umask = _umask()  # here, since reading it changes it for a moment, also for other threads
         with self._naming_errors():
             self._exists = self._find()
         if create and not self._exists:
@@ -222,7 +227,7 @@ class Location:
     def _publish_local(self, part: Part, folder: str) -> bool:
         for entry in os.scandir(folder):
             _sync(entry.path)
-        os.chmod(folder, 0o777 & ~_umask())
+        os.chmod(folder, 0o777 & ~self._umask)
         target = self.path(part.path)
         os.makedirs(os.path.dirname(target), exist_ok=True)
         try:
