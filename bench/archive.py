@@ -11,30 +11,21 @@ import gzip
 import os
 import pathlib
 import shutil
+import subprocess
 import tempfile
-from typing import BinaryIO
 
-from traces import make_trace, run_command
+from traces import build_make_trace, run_command
 
 _QUERY = "select rank, step, sum(dur_ns) from events group by rank, step order by rank, step"
 
 
-def _copy_as_rank(source: BinaryIO, target: pathlib.Path, rank: int, ranks: int) -> None:
-    source.seek(1)
-    with open(target, "wb") as file:
-        file.write(b'{"distributedInfo":{"rank":%d,"world_size":%d},' % (rank, ranks))
-        shutil.copyfileobj(source, file, 1 << 20)
-
-
 def make_ranks(folder: pathlib.Path, ranks: int, events: int) -> list[pathlib.Path]:
-    """Traces with the same events, one per rank."""
-    made = make_trace(events, folder)
+    """Traces of the ranks of a job, whose times and sizes differ."""
+    program = build_make_trace(folder)
     paths = [folder / "traces" / f"rank{rank}.json" for rank in range(ranks)]
     paths[0].parent.mkdir()
-    with open(made, "rb") as source:
-        for rank, path in enumerate(paths):
-            _copy_as_rank(source, path, rank, ranks)
-    made.unlink()
+    for rank, path in enumerate(paths):
+        subprocess.run([program, str(events), path, str(rank), str(ranks)], check=True)
     return paths
 
 

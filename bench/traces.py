@@ -36,10 +36,15 @@ GROWING = {
 }
 
 
-def make_trace(events: int, folder: pathlib.Path) -> pathlib.Path:
-    program, path = folder / "make_trace", folder / f"worker0.{events}.pt.trace.json"
+def build_make_trace(folder: pathlib.Path) -> pathlib.Path:
+    program = folder / "make_trace"
     if not program.exists():
         subprocess.run(["cc", "-O2", HERE / "make_trace.c", "-o", program], check=True)
+    return program
+
+
+def make_trace(events: int, folder: pathlib.Path) -> pathlib.Path:
+    program, path = build_make_trace(folder), folder / f"worker0.{events}.pt.trace.json"
     subprocess.run([program, str(events), path], check=True)
     return path
 
