@@ -59,7 +59,9 @@ def test_paths_of_a_directory_with_a_slash_have_one(opstrobe, tmp_path):
     assert "--- job/r0.json ---" in text and "--- job/r1.json ---" in text and "//" not in text
 
 
-@pytest.mark.skipif(not RANKS.exists(), reason=f"{RANKS} does not exist; OPSTROBE_TRACES names the folder of its folder")
+@pytest.mark.skipif(
+    not RANKS.exists(), reason=f"{RANKS} does not exist; OPSTROBE_TRACES names the folder of its folder"
+)
 def test_the_page_of_a_job_has_a_line_for_each_rank():
     text = subprocess.check_output([OPSTROBE, RANKS], text=True)
     run = json.loads(subprocess.check_output([OPSTROBE, "views", "--format", "json", RANKS]))

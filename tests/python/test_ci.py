@@ -62,7 +62,9 @@ def test_a_gate_without_a_value_compares_counts(tmp_path):
     for words in (["--gate", base, head], [base, head, "--gate"], [base, "--gate", head], ["--gate", "--", base, head]):
         done = subprocess.run(["opstrobe", "diff", *map(str, words)], capture_output=True, text=True, timeout=120)
         assert done.returncode == 3 and done.stdout.startswith("regression: operators: 3 -> 4 per step"), words
-    done = subprocess.run(["opstrobe", "diff", "--gate", "none", base, head], capture_output=True, text=True, timeout=120)
+    done = subprocess.run(
+        ["opstrobe", "diff", "--gate", "none", base, head], capture_output=True, text=True, timeout=120
+    )
     assert done.returncode == 2 and "invalid gate 'none'" in done.stderr
 
 

@@ -203,6 +203,9 @@ def test_polars_has_the_same_rows(trace):
 
 def test_table_of_some_columns(trace):
     assert trace.to_arrow("events", ["dur_ns", "name"]).schema.names == ["dur_ns", "name"]
+    assert (
+        trace.to_polars("kernels", ["name"]).columns == list(trace.to_pandas("kernels", ["name"]).columns) == ["name"]
+    )
     assert trace.to_arrow("events", []).num_rows == trace.to_arrow("events").num_rows
     with pytest.raises(ValueError, match="table 'events' has no column 'x'"):
         trace.to_arrow("events", ["x"])
@@ -210,6 +213,13 @@ def test_table_of_some_columns(trace):
         trace.to_arrow("x")
     with pytest.raises(TypeError):
         trace.to_arrow("events", [3])
+
+
+def test_error_for_an_unknown_table_names_ours(recorded):
+    with pytest.raises(duckdb.CatalogException, match="The tables are events, kernels"):
+        opstrobe.read(recorded).sql("select * from nothing")
+    with pytest.raises(duckdb.CatalogException, match='Did you mean "steps"'):
+        opstrobe.read(recorded).sql("select * from stepz")
 
 
 def test_table_outlives_its_trace(recorded):

@@ -190,11 +190,22 @@ def last_rows(answers: Iterable[pyarrow.Table]) -> pyarrow.Table:
     return found.pop()
 
 
+def _with_own_tables(message: str) -> str:
+    """Names the tables where DuckDB suggests one of its internal tables."""
+    names = ", ".join(str(table["id"]) for table in tables())
+    return re.sub(
+        r'Did you mean "(pg_|sqlite_|duckdb_|pragma_|information_schema)[^"]*"\?', f"The tables are {names}.", message
+    )
+
+
 def fetch(connection: duckdb.DuckDBPyConnection, statement: str) -> pyarrow.Table | None:
     """Runs a statement. Returns its rows; None if it has none. Ctrl-C ends it."""
 
     def rows() -> pyarrow.Table | None:
-        relation = connection.sql(statement)
+        try:
+            relation = connection.sql(statement)
+        except duckdb.CatalogException as error:
+            raise duckdb.CatalogException(_with_own_tables(str(error))) from None
         return None if relation is None else with_plain_sums(relation).to_arrow_table()
 
     return _interruptible(connection, rows)

@@ -204,11 +204,12 @@ class Results:
         found = self._trace_for("make an Arrow table").table(table, columns)
         return pyarrow.Table.from_batches([pyarrow.RecordBatch._import_from_c_capsule(*found)])
 
-    def to_polars(self, table: str = "events") -> polars.DataFrame:
-        """An SQL table of the trace as a `polars.DataFrame`. Requires polars and pyarrow."""
+    def to_polars(self, table: str = "events", columns: Sequence[str] | None = None) -> polars.DataFrame:
+        """An SQL table of the trace as a `polars.DataFrame`, with all its columns or those in `columns`. Requires polars
+        and pyarrow."""
         import polars
 
-        return polars.from_arrow(self.to_arrow(table))
+        return polars.from_arrow(self.to_arrow(table, columns))
 
     def sql(self, query: str) -> duckdb.DuckDBPyRelation:
         """Runs an SQL query on the tables of the trace (docs/reference/schema.md). The result prints as a table, and
@@ -217,8 +218,11 @@ class Results:
 
         return sql(query, [self._trace_for("run a query")])
 
-    def to_pandas(self) -> pandas.DataFrame:
-        """All events as a `pandas.DataFrame`. Requires pandas."""
+    def to_pandas(self, table: str | None = None, columns: Sequence[str] | None = None) -> pandas.DataFrame:
+        """All events as a `pandas.DataFrame`, with the columns of the trace; or one of the SQL tables, as for `to_arrow()`.
+        Requires pandas, and pyarrow for a table."""
+        if table is not None:
+            return self.to_arrow(table, columns).to_pandas()
         from opstrobe.results.dataframe import make_dataframe
 
         return make_dataframe(self._trace_for("make a data frame"))

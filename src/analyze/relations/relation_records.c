@@ -95,7 +95,7 @@ static const struct result_column flow_columns[] = {
 	{.name = "to_id", .type = RESULT_INTEGER, .get = get_to, .about = "id of the event where it ends"},
 };
 const struct result_declaration relation_flows_declaration =
-	RESULT_DECLARATION("flows", "an arrow from one event to another", flow_columns);
+	RESULT_DECLARATION("flows", "a link from one event to another", flow_columns);
 
 bool relation_flows_open(struct relation_rows *rows)
 {
