@@ -195,6 +195,7 @@ def black_box_cost(name: str, rounds: int, detail: str | None = None, **options:
                         if detail is not None:
                             level, _, group = detail.partition(":")
                             _core.watch_set_detail(level, int(group or 1))
+                            box._each_second()
                         figures[recorded] = _block(step, steps)
                 else:
                     figures[recorded] = _block(step, steps)

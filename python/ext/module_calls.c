@@ -32,6 +32,7 @@ static struct {
 	bool recording; /* also record rows of the calls */
 	bool with_memory; /* the session records memory */
 	bool paused;      /* no calls are recorded at present; relaxed */
+	bool suspended;   /* torch's function is in its place */
 	const struct ops_collector *collector;
 	struct module_registry registry;
 	struct watched call;      /* Module._wrapped_call_impl */
@@ -233,6 +234,7 @@ int ops_ext_modules_begin(bool rows, bool watch)
 	calls.recording = rows;
 	calls.with_memory = watch;
 	ops_ext_modules_pause(false);
+	calls.suspended = false;
 	calls.watching = true;
 	return 0;
 }
@@ -240,6 +242,24 @@ int ops_ext_modules_begin(bool rows, bool watch)
 void ops_ext_modules_pause(bool pause)
 {
 	__atomic_store_n(&calls.paused, pause, __ATOMIC_RELAXED);
+}
+
+int ops_ext_modules_suspend(bool suspend)
+{
+	PyObject *type;
+	int result;
+
+	if (!calls.watching || suspend == calls.suspended)
+		return 0;
+	calls.suspended = suspend;
+	if (suspend) {
+		unwatch_all();
+		return 0;
+	}
+	type = find_module_type();
+	result = type ? watch_all(type) : PyErr_Occurred() ? -1 : 0;
+	Py_XDECREF(type);
+	return result;
 }
 
 PyObject *ops_ext_modules_end(struct ops_recording *recording)
@@ -266,7 +286,7 @@ PyObject *ops_ext_modules_end(struct ops_recording *recording)
 
 PyObject *ops_ext_module_code(void)
 {
-	return calls.recording ? calls.call.function->func_code : NULL;
+	return calls.recording && calls.call.function ? calls.call.function->func_code : NULL;
 }
 
 PyObject *ops_ext_modules_called(void)

@@ -21,6 +21,9 @@ PyObject *ops_ext_modules_end(struct ops_recording *recording);
 
 /* Pauses or resumes recording calls. Any thread, without the GIL. */
 void ops_ext_modules_pause(bool pause);
+/* Restores torch's own function while no calls are recorded for long, so that calls take no more time than without a session. With
+ * the GIL. Returns 0, or -1 with an exception set. */
+int ops_ext_modules_suspend(bool suspend);
 
 /* Returns the code object of Module.__call__ while its calls are recorded, borrowed; else NULL. Its frames are the rows that are
  * recorded here, so a recorder of frames leaves them out. */

@@ -1327,6 +1327,20 @@ void set_detail(bool operators, bool ranges, ops_allocations allocations) noexce
 	}
 }
 
+void set_state(bool wanted) noexcept
+{
+	try {
+		const auto *const state = dynamic_cast<profiler_state *>(ThreadLocalDebugInfo::get(state_kind));
+		if (!attached_session() || attached.reach != all_threads)
+			return;
+		if (wanted)
+			ensure_state();
+		else if (state && state->live())
+			ThreadLocalDebugInfo::_pop(state_kind); /* throws if something was pushed over it; then it stays */
+	} catch (...) {
+	}
+}
+
 bool is_tracing() noexcept
 {
 	return &torch::jit::tracer::getTracingState && torch::jit::tracer::getTracingState() != nullptr;
@@ -1342,7 +1356,7 @@ bool forward_backward_enabled() noexcept
 }
 
 const ops_torch_bridge bridge = {
-	OPS_TORCH_BRIDGE_ABI, OPS_COLLECTOR_ABI, OPS_TORCH_VERSION, attach, detach, set_detail,
+	OPS_TORCH_BRIDGE_ABI, OPS_COLLECTOR_ABI, OPS_TORCH_VERSION, attach, detach, set_detail, set_state,
 	observing::open, observing::begin, observing::pause, observing::close,
 	&attached.observed, own_range_begin, own_range_end,
 	tensor_storage, storage_hold, storage_look, storage_drop,

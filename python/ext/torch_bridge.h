@@ -24,7 +24,7 @@ extern "C" {
 #endif
 
 /* Increased with every change in this file. */
-#define OPS_TORCH_BRIDGE_ABI 9u
+#define OPS_TORCH_BRIDGE_ABI 10u
 #define OPS_TORCH_BRIDGE_SYMBOL "ops_torch_bridge_get"
 
 /* The devices whose events torch's profiler can record around operators: CUDA, or the backend that the process has registered. */
@@ -95,6 +95,10 @@ struct ops_torch_bridge {
 	 * switched off, those that live are recorded as freed, because their frees would be missing. Without `own_memory` they are
 	 * always recorded. */
 	void (*set_detail)(bool operators, bool ranges, enum ops_allocations allocations);
+
+	/* Removes the session's state from the calling thread, or puts it back: without operators, ranges and allocations torch does not
+	 * need it, but copies it for each node of a backward pass. */
+	void (*set_state)(bool wanted);
 
 	/* While they run, observers create a node for every operator on every thread, with or without a profile. Several may run
 	 * at once. One thread at a time may call these four functions. */

@@ -62,6 +62,23 @@ static void watch_set_detail(enum ops_detail detail, bool frees)
 	ops_ext_tensor_watch_pause(!allocations);
 }
 
+static int forced_detail = -1; /* by watch_set_detail; -1: none. Protected by the GIL */
+
+/* Removes what takes time even though it records nothing, or puts it back. */
+static PyObject *watch_apply_detail(PyObject *module, PyObject *unused)
+{
+	enum ops_detail detail = forced_detail >= 0 ? (enum ops_detail)forced_detail : ops_watch_usual_detail();
+	const struct ops_torch_bridge *bridge = ops_ext_bridge();
+
+	(void)module;
+	(void)unused;
+	if (bridge)
+		bridge->set_state(detail > OPS_DETAIL_STEPS);
+	if (ops_ext_modules_suspend(detail < OPS_DETAIL_MODULES) < 0)
+		return NULL;
+	return PyBool_FromLong(detail >= OPS_DETAIL_ALLOCATIONS);
+}
+
 /* For tests. */
 static PyObject *watch_force_detail(PyObject *module, PyObject *args)
 {
@@ -74,6 +91,7 @@ static PyObject *watch_force_detail(PyObject *module, PyObject *args)
 	ops_watch_set_group(group ? group : 1);
 	for (int i = 0; i < OPS_DETAIL_COUNT; i++)
 		if (strcmp(ops_detail_name((enum ops_detail)i), name) == 0) {
+			forced_detail = i;
 			watch_set_detail((enum ops_detail)i, i >= OPS_DETAIL_ALLOCATIONS);
 			Py_RETURN_NONE;
 		}
@@ -106,6 +124,7 @@ static PyObject *watch_start(PyObject *module, PyObject *args, PyObject *kwargs)
 		options.read_threads_ns = ops_ext_stack_sampler_spent_ns;
 		options.budget_ppm = (uint32_t)(budget * 1e6);
 	}
+	forced_detail = -1;
 	ops_stacks_init();
 	code = ops_watch_start(&options, &error);
 	if (code)
@@ -255,6 +274,9 @@ static PyMethodDef watch_methods[] = {
 	{"watch_set_detail", watch_force_detail, METH_VARARGS,
 	 "watch_set_detail(name, group=1, /)\n--\n\nRecords this detail until the next change: steps, ranges, modules, allocations, operators; "
 	 "and `group` steps as one. For tests and benchmarks."},
+	{"watch_apply_detail", watch_apply_detail, METH_NOARGS,
+	 "watch_apply_detail()\n--\n\nRemoves what is called in each step for detail that is not recorded any more, or puts it back. Returns whether "
+	 "allocations are recorded."},
 	{"watch_limit", watch_limit, METH_NOARGS, "watch_limit()\n--\n\nThe seconds beyond which a step is slow at present; inf: unknown."},
 	{"watch_step_break", watch_step_break, METH_NOARGS, "watch_step_break()\n--\n\nWhat follows belongs to no step."},
 	{"watch_collection", (PyCFunction)(void (*)(void))watch_collection, METH_FASTCALL,

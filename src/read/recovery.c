@@ -516,7 +516,7 @@ static enum ops_code recovery_read(struct recovery *recovery, struct ops_error *
 /* Adds the overhead that the black box measured. Inconsistent figures of a running process are harmless. */
 static enum ops_code add_overhead(const struct ops_overhead *overhead, struct ops_trace *trace, struct ops_error *error)
 {
-	char json[384], measured[160] = "null", exceeded[32] = "null";
+	char json[416], measured[160] = "null", exceeded[32] = "null";
 	int size;
 
 	if (overhead->unit == OPS_OVERHEAD_NONE)
@@ -525,9 +525,9 @@ static enum ops_code add_overhead(const struct ops_overhead *overhead, struct op
 		snprintf(measured, sizeof(measured), "{\"share\": %.6f, \"low\": %.6f, \"high\": %.6f, \"shadow_steps\": %" PRIu32 "}",
 		         overhead->share_ppm / 1e6, overhead->low_ppm / 1e6, overhead->high_ppm / 1e6, overhead->pairs);
 	if (overhead->exceeded_ppm)
-		snprintf(exceeded, sizeof(exceeded), "%.6f", overhead->exceeded_ppm / 1e6);
-	size = snprintf(json, sizeof(json), "{\"unit\": \"%s\", \"overhead\": %s, \"shadow_steps\": %" PRIu32 ", \"budget\": %.6f, \"detail\": \"%s\", \"exceeded\": %s}",
-	                overhead->unit == OPS_OVERHEAD_CALL ? "call" : "step", measured, overhead->pairs, overhead->budget_ppm / 1e6, ops_detail_name((enum ops_detail)overhead->detail), exceeded);
+		snprintf(exceeded, sizeof(exceeded), "%.6f", abs(overhead->exceeded_ppm) / 1e6);
+	size = snprintf(json, sizeof(json), "{\"unit\": \"%s\", \"overhead\": %s, \"shadow_steps\": %" PRIu32 ", \"budget\": %.6f, \"detail\": \"%s\", \"exceeded\": %s, \"expected\": %s}",
+	                overhead->unit == OPS_OVERHEAD_CALL ? "call" : "step", measured, overhead->pairs, overhead->budget_ppm / 1e6, ops_detail_name((enum ops_detail)overhead->detail), exceeded, overhead->exceeded_ppm < 0 ? "true" : "false");
 	return ops_trace_set_metadata(trace, "black_box", 9, json, (size_t)size, error);
 }
 

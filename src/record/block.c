@@ -50,6 +50,13 @@ static uint32_t payload_start(const struct ops_block *block, uint32_t count)
 	return start;
 }
 
+uint32_t ops_block_free_bytes(const struct ops_block *block)
+{
+	uint32_t count = ops_block_count(block);
+
+	return payload_start(block, count) - (uint32_t)(sizeof(*block) + count * sizeof(struct ops_slot));
+}
+
 /* Copies each member separately, because the end of an open slot may be written at this moment. */
 static void copy_slot(struct ops_slot *to, const struct ops_slot *from, uint32_t shift)
 {

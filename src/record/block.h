@@ -29,6 +29,9 @@ static inline uint32_t ops_block_count(const struct ops_block *block)
 /* Returns whether a published slot is still open, so that a thread may write to the block. */
 bool ops_block_open(const struct ops_block *block);
 
+/* Returns the size of the space between the published slots and their payload. */
+uint32_t ops_block_free_bytes(const struct ops_block *block);
+
 /* Returns a copy of the published slots and their payload, without unused space. The owner may continue writing meanwhile.
  * Returns NULL if out of memory. ops_pool_return frees the copy. */
 struct ops_block *ops_block_pack(const struct ops_block *block);

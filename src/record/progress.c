@@ -4,6 +4,7 @@
  */
 #include <opstrobe/internal/progress.h>
 
+#include "record/block.h"
 #include "record/recorder.h"
 
 uint64_t ops_recording_progress(void)
@@ -19,6 +20,21 @@ uint64_t ops_recording_progress(void)
 	}
 	pthread_mutex_unlock(&ops_recorder.lock);
 	return progress;
+}
+
+uint64_t ops_recording_slots(void)
+{
+	uint64_t bytes = 0;
+
+	pthread_mutex_lock(&ops_recorder.lock);
+	if (ops_recorder.session) {
+		bytes = (uint64_t)(ops_recorder.last_block - ops_recorder.observer_blocks) * (OPS_BLOCK_BYTES - sizeof(struct ops_block));
+		for (const struct recorder_thread *thread = ops_recorder.threads; thread; thread = thread->next)
+			if (!thread->is_observer && thread->hot.block && thread->hot.block->epoch == ops_recorder.session)
+				bytes -= ops_block_free_bytes(thread->hot.block);
+	}
+	pthread_mutex_unlock(&ops_recorder.lock);
+	return bytes / sizeof(struct ops_slot);
 }
 
 void ops_recording_observe(void)

@@ -56,9 +56,10 @@
 #define UNSEEN_KEPT 0.98 /* weight of earlier seconds in what shadow steps do not show */
 #define CALL_NS_MAX (2 * OPS_SECOND_NS) /* after this time, calls of modules of another thread are compared */
 #define MARK_NS 2500.0   /* that marking a step takes, between operators that evict it from the caches */
-#define MARK_SHARE 5     /* marks take at most this fraction of the budget */
+#define MARK_SHARE 10    /* marks take at most this fraction of the budget */
 #define GROUP_NS_MAX 1e7 /* steps of this length are always marked one by one */
 #define GROUP_MAX 1024u
+#define THREADS_SHARE 0.002 /* what the recorder's threads take, until it is known */
 #define PPM 1e6
 #define WAITED_STEP_NS 20000000 /* in shorter steps, reading the waits of the thread would take too much of them */
 #define SHADOW_NS_MAX (10 * OPS_SECOND_NS) /* after this time a shadow step is recorded */
@@ -127,6 +128,12 @@ struct watcher {
 	struct ops_shadow_steps measured; /* likewise: a copy */
 	uint64_t noted_pairs;          /* of this detail */
 	enum ops_detail noted_detail;
+	/* The count of events of a detail: */
+	enum ops_detail counted_detail;
+	uint64_t counted_recorded, counted_slots; /* where it began; 0 recorded: it has not begun */
+	int64_t counted_ns;
+	int64_t counted_tid, counted_waited_ns; /* the thread of the steps, and its waits for a processor before that */
+	bool is_counted;                        /* it is over */
 	struct time_share threads; /* the time that the threads of the recorder take */
 };
 
@@ -362,10 +369,11 @@ static void watcher_end_shadow(struct watcher *of)
 /* The lock must be held. Adds a step, and wakes the watching thread if the detail can be judged. */
 static enum ops_detail watcher_compare(struct watcher *of, uint64_t duration_ns, uint64_t between_ns)
 {
-	uint64_t pairs = of->shadow.pairs_since;
+	uint64_t pairs = of->shadow.pairs_since, recorded = of->shadow.recorded;
 	enum ops_detail next = ops_shadow_steps_end(&of->shadow, duration_ns, between_ns);
 
-	if (of->shadow.pairs_since != pairs && ops_shadow_steps_is_due(&of->shadow)) {
+	if ((of->shadow.pairs_since != pairs && ops_shadow_steps_is_due(&of->shadow)) ||
+	    (of->shadow.recorded != recorded && ops_shadow_steps_is_counted(&of->shadow))) {
 		of->is_due = true;
 		sem_post(&of->changed);
 	}
@@ -448,6 +456,56 @@ static double watcher_unseen_share(struct watcher *of)
 	return time_share_update(&of->threads, threads_ns) + marks;
 }
 
+/* The lock must be held. Begins to count the events of a detail. */
+static void watcher_begin_count(struct watcher *of, uint64_t slots)
+{
+	struct watch_task task;
+
+	of->counted_recorded = of->shadow.recorded;
+	of->counted_slots = slots;
+	of->counted_ns = ops_clock_read_ns(CLOCK_MONOTONIC);
+	of->counted_tid = of->step_count ? of->step_tid : of->call_tid;
+	watch_task_read(of->counted_tid, &task);
+	of->counted_waited_ns = task.waited_ns;
+	of->is_counted = false;
+}
+
+/* The lock must be held. Judges the detail by the events that were counted. The length of a step is without waits for a processor. */
+static void watcher_end_count(struct watcher *of, uint64_t slots)
+{
+	double passed_ns = (double)(ops_clock_read_ns(CLOCK_MONOTONIC) - of->counted_ns), length_ns = of->shadow.length_ns, waited_ns;
+	uint64_t steps = of->shadow.recorded - of->counted_recorded;
+	struct watch_task task;
+
+	watch_task_read(of->counted_tid, &task);
+	waited_ns = (double)(task.waited_ns - of->counted_waited_ns);
+	if (length_ns < WAITED_STEP_NS && waited_ns > 0 && waited_ns < passed_ns)
+		length_ns *= 1 - waited_ns / passed_ns;
+	of->is_counted = true;
+	ops_shadow_steps_expect(&of->shadow, (double)(slots - of->counted_slots) / (double)steps, length_ns,
+	                        fmax(THREADS_SHARE, watcher_unseen_share(of)));
+}
+
+/* Counts the events in some steps of each detail, and reduces the detail if they take too much. */
+static void watcher_count_events(struct watcher *of)
+{
+	uint64_t slots = ops_recording_slots(), recorded;
+	enum ops_detail detail;
+
+	pthread_mutex_lock(&of->lock);
+	recorded = of->shadow.recorded;
+	detail = of->shadow.detail;
+	if (detail != of->counted_detail || recorded < of->counted_recorded) {
+		of->counted_detail = detail;
+		of->counted_recorded = 0;
+	}
+	if (!of->counted_recorded && recorded >= OPS_SHADOW_COUNTED_FIRST)
+		watcher_begin_count(of, slots);
+	else if (of->counted_recorded && !of->is_counted && recorded >= of->counted_recorded + OPS_SHADOW_COUNTED)
+		watcher_end_count(of, slots);
+	pthread_mutex_unlock(&of->lock);
+}
+
 static void watcher_measure(struct watcher *of)
 {
 	struct ops_overhead overhead;
@@ -456,6 +514,7 @@ static void watcher_measure(struct watcher *of)
 
 	if (!of->options.set_detail)
 		return;
+	watcher_count_events(of);
 	pthread_mutex_lock(&of->lock);
 	begin_ns = of->shadow.unit == OPS_OVERHEAD_CALL ? of->call_ns : of->begin_ns;
 	if (begin_ns && ops_clock_read_ns(CLOCK_MONOTONIC) - begin_ns > SHADOW_NS_MAX)
@@ -684,6 +743,13 @@ bool ops_watch_step(int64_t number, int64_t end_ns)
 	struct watcher *of = current();
 
 	return of && watcher_end_steps(of, number, 1, end_ns ? end_ns : ops_clock_read_ns(CLOCK_MONOTONIC));
+}
+
+enum ops_detail ops_watch_usual_detail(void)
+{
+	const struct watcher *of = current();
+
+	return of && of->options.set_detail ? __atomic_load_n(&of->shadow.detail, __ATOMIC_RELAXED) : OPS_DETAIL_ALL;
 }
 
 uint32_t ops_watch_group(void)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import gc
+import json
 import threading
 from typing import Any
 
@@ -72,3 +73,52 @@ def test_what_lives_counts_as_freed_when_allocations_are_switched_off() -> None:
         assert sorted(sizes(box)) == [-SIZE] * 2 + [SIZE] * 2
         kept.append(allocate())
         assert sorted(sizes(box)) == [-SIZE] * 2 + [SIZE] * 3
+
+
+def test_what_is_called_in_each_step_is_removed_with_its_detail() -> None:
+    from torch.optim.optimizer import _global_optimizer_post_hooks as hooks
+
+    model = torch.nn.Linear(4, 4)
+    before = len(hooks)
+
+    def calls(box: opstrobe.black_box) -> int:
+        events: Any = box.snapshot().events()
+        return sum(event.name == "nn.Module: Linear_0" for event in events)
+
+    with opstrobe.black_box(budget=0, sample_ms=0) as box:
+        model(torch.randn(2, 4))
+        assert calls(box) == 1
+        assert torch._C._autograd._profiler_enabled()
+        assert len(hooks) == before + 1
+        for _ in range(2):
+            _core.watch_set_detail("steps")
+            box._each_second()
+            assert not torch._C._autograd._profiler_enabled()
+            assert len(hooks) == before
+            model(torch.randn(2, 4))
+        assert calls(box) == 1
+        _core.watch_set_detail("operators")
+        box._each_second()
+        model(torch.randn(2, 4))
+        assert calls(box) == 2
+        assert torch._C._autograd._profiler_enabled()
+        assert len(hooks) == before + 1
+    assert len(hooks) == before
+    assert not torch._C._autograd._profiler_enabled()
+
+
+def test_the_number_of_events_decides_before_steps_are_compared() -> None:
+    model = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.ReLU(), torch.nn.Linear(8, 8))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    with opstrobe.black_box(sample_ms=0, max_bytes="16MB") as box:
+        for number in range(3000):
+            optimizer.zero_grad()
+            model(torch.randn(2, 8)).sum().backward()
+            optimizer.step()
+            if number % 100 == 99:
+                found = json.loads(box.snapshot(seconds=0.1).metadata["black_box"])
+                if found["exceeded"] is not None:
+                    break
+    assert found["expected"]
+    assert found["exceeded"] > 0.01
+    assert found["detail"] != "operators"

@@ -277,6 +277,32 @@ static void spoiled_steps_do_not_count(void **state)
 	assert_int_equal(steps.used, 0);
 }
 
+/* The number of events decides before steps have been compared, and prevents a retry that would end at once. */
+static void events_decide_first(void **state)
+{
+	struct simulated program = {.modules = 0.001, .noise = 0.05};
+
+	(void)state;
+	program_begin(&program, BUDGET_PPM);
+	program_run(&program, OPS_SHADOW_WARM_UP);
+	assert_false(ops_shadow_steps_is_counted(&program.shadow));
+	program_run(&program, OPS_SHADOW_COUNTED_FIRST);
+	assert_true(ops_shadow_steps_is_counted(&program.shadow));
+	ops_shadow_steps_expect(&program.shadow, 15, STEP_NS, 0.002); /* 0.75 % of a step, and 0.2 % */
+	assert_int_equal(program.shadow.detail, OPS_DETAIL_ALL);
+	ops_shadow_steps_expect(&program.shadow, 17, STEP_NS, 0.002);
+	assert_int_equal(program.shadow.detail, OPS_DETAIL_ALLOCATIONS);
+	assert_int_equal(program.shadow.exceeded_ppm, -10500);
+	program_run(&program, 500000);
+	assert_int_equal(program.shadow.detail, OPS_DETAIL_ALLOCATIONS);
+	program.length = 10;
+	program_run(&program, 20000);
+	assert_int_equal(program.shadow.detail, OPS_DETAIL_ALL);
+	ops_shadow_steps_init(&program.shadow, 0, 4711);
+	ops_shadow_steps_expect(&program.shadow, 1e6, STEP_NS, 0);
+	assert_int_equal(program.shadow.detail, OPS_DETAIL_ALL); /* without a budget */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -286,7 +312,7 @@ int main(void)
 		cmocka_unit_test(small_excess_is_found),   cmocka_unit_test(longer_steps_have_detail_again),
 		cmocka_unit_test(detail_does_not_swing),   cmocka_unit_test(much_is_noticed_soon),
 		cmocka_unit_test(few_pairs_that_differ_decide_nothing),
-		cmocka_unit_test(spoiled_steps_do_not_count),
+		cmocka_unit_test(spoiled_steps_do_not_count), cmocka_unit_test(events_decide_first),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -546,7 +546,7 @@ static void other_steps_are_marked_one_by_one(void **state)
 {
 	static const struct ops_watch_options options[] = {
 		{.set_detail = set_detail}, {.set_detail = set_detail, .budget_ppm = 10000}, {.budget_ppm = 10000}};
-	static const int64_t lengths_ns[] = {MS / 10, 2 * MS, MS / 10};
+	static const int64_t lengths_ns[] = {MS / 10, 3 * MS, MS / 10};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {

@@ -19,6 +19,10 @@
  * restored when the upper end stays below half of the budget for long enough; each further reduction doubles that time. If steps
  * have become so long that what the detail took would be less than half of the budget, it is restored without that wait.
  *
+ * Comparisons of steps that differ in length need many steps, so the first decision about a detail follows from the number of events
+ * in a step: each takes a time that was measured in several programs. Detail that would exceed the budget by that is reduced, and
+ * not restored while it would.
+ *
  * Allocates nothing and takes no lock: one thread at a time may use it. ops_shadow_steps_measure works on a copy.
  */
 #ifndef OPSTROBE_SHADOW_STEPS_H
@@ -41,6 +45,8 @@ extern "C" {
 #define OPS_OVERHEAD_WIDTH_SHARE 0.5 /* this share of it */
 #define OPS_SHADOW_WARM_UP 21u     /* first steps, without shadow steps */
 #define OPS_SHADOW_PAIRS_DECIDE 16u /* number of comparisons needed for a decision, unless all of OPS_SHADOW_PAIRS_MIN agree */
+#define OPS_SHADOW_COUNTED_FIRST 2u /* recorded steps of a detail after which its events are counted, */
+#define OPS_SHADOW_COUNTED 8u      /* in this many */
 #define OPS_SHADOW_EVERY_FIRST 4u  /* one shadow step in this many steps until a detail can be judged, */
 #define OPS_SHADOW_EVERY 12u       /* in this many afterwards */
 #define OPS_SHADOW_EVERY_KNOWN 192u /* and in this many once the overhead is known well */
@@ -72,7 +78,8 @@ struct ops_overhead {
 	int32_t share_ppm, low_ppm, high_ppm;
 	uint32_t budget_ppm;  /* 0: the detail does not change */
 	uint32_t detail;      /* enum ops_detail that is recorded now */
-	int32_t exceeded_ppm; /* the overhead at the last reduction of the detail; 0: it was not reduced */
+	int32_t exceeded_ppm; /* the overhead at the last reduction of the detail, negative if it was expected from the number of events;
+	                       * 0: it was not reduced */
 };
 
 struct ops_shadow_steps {
@@ -91,9 +98,12 @@ struct ops_shadow_steps {
 	uint32_t every;
 	uint32_t reductions;
 	uint64_t pairs_since; /* comparisons since the last change of the detail */
+	uint64_t recorded;    /* steps since then that are not shadow steps, and not among the first ones */
+	double length_ns;     /* moving average of them, in which long ones count less */
 	int32_t exceeded_ppm;
 	double usual_ns;                 /* moving average of shadow steps, in which long ones count less */
 	double cost_ns[OPS_DETAIL_COUNT]; /* overhead per step of each detail when it was switched off */
+	double expected_ns[OPS_DETAIL_COUNT]; /* likewise, if it was expected from the number of events */
 	double reduced_ns;               /* `usual_ns` at the last reduction */
 	int32_t surely_ppm; /* in a copy that was measured: a bound that the overhead hardly ever is below, stricter than its interval */
 	uint32_t used, next;
@@ -110,6 +120,10 @@ enum ops_detail ops_shadow_steps_end(struct ops_shadow_steps *steps, uint64_t du
 enum ops_detail ops_shadow_steps_spoil(struct ops_shadow_steps *steps);
 /* Returns whether the comparison that was added last makes a decision possible. */
 bool ops_shadow_steps_is_due(const struct ops_shadow_steps *steps);
+/* Returns whether enough steps have been recorded to begin or end the count of their events. */
+bool ops_shadow_steps_is_counted(const struct ops_shadow_steps *steps);
+/* Reduces the detail if this number of events in a step of that length, and the share that shadow steps do not show, would exceed the budget. */
+void ops_shadow_steps_expect(struct ops_shadow_steps *steps, double events, double length_ns, double unseen);
 /* Computes the overhead from the comparisons so far, and the share that shadow steps do not show. Sorts the comparisons. */
 void ops_shadow_steps_measure(struct ops_shadow_steps *copy, double unseen, struct ops_overhead *ret_overhead);
 /* Returns whether the interval is narrow enough to state the overhead. */

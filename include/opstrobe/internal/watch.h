@@ -163,6 +163,8 @@ void ops_watch_set_recording(const char *path);
 /* Marks the end of step `number` on the calling thread and the begin of the next one. `end_ns` is the end on CLOCK_MONOTONIC, if
  * it was not now; the time since then counts as overhead of recording. Returns whether it was a shadow step. */
 bool ops_watch_step(int64_t number, int64_t end_ns);
+/* Returns the detail of steps that are not shadow steps. Takes no lock. */
+enum ops_detail ops_watch_usual_detail(void);
 /* Returns the number of steps, 1 or more, to which a mark applies: where marks of tiny steps would exceed the budget, several steps
  * are recorded as one. Takes no lock. */
 uint32_t ops_watch_group(void);

@@ -235,13 +235,15 @@ class black_box:
 
         ended = None if _core.watch_is_on() else self._end_unwatched_step
         if _steps is None:
-            _steps = StepWatch(ended, warn, self._check_spill)
+            _steps = StepWatch(ended, warn, self._each_second)
         else:
-            _steps.restart(ended, self._check_spill)
+            _steps.restart(ended, self._each_second)
 
-    def _check_spill(self) -> None:
-        if self._profile is not None and self._profile.profiler is not None:
+    def _each_second(self) -> None:
+        """Called between two steps about once a second."""
+        if self._profile is not None and self._profile.profiler is not None and self._pid == os.getpid():
             self._profile.profiler.check_spill()
+            self._profile.profiler.apply_detail()
 
     def _end_unwatched_step(self, begin: int, end: int) -> None:
         if self._profile is not None and self._pid == os.getpid():

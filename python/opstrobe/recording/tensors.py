@@ -61,8 +61,14 @@ class TensorWatch:
     def start(self) -> None:
         self._watch.record_roles()
         self._watch.mark(True)
+        self.observe_steps(True)
+
+    def observe_steps(self, wanted: bool) -> None:
+        """Sets whether the tensors of optimizers are recorded after each of their steps."""
         optimizer = sys.modules.get("torch.optim.optimizer")
-        if optimizer is not None:
+        if not wanted:
+            self.cancel()
+        elif optimizer is not None and self._hook is None:
             self._hook = optimizer.register_optimizer_step_post_hook(self._watch.stepped)
 
     def stop(self) -> None:

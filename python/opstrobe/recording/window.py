@@ -169,6 +169,12 @@ class Recording(Configured, Results):
         last_ns = 0 if seconds is None else max(1, int(seconds * 1e9))
         return TraceFile(self._spill_path or "", self._session.snapshot(last_ns=last_ns))
 
+    def apply_detail(self) -> None:
+        """Removes what is called in each step for detail that the black box has switched off, or puts it back."""
+        with_allocations = _core.watch_apply_detail()
+        if self._watch is not None and self.running:
+            self._watch.observe_steps(with_allocations)
+
     def check_spill(self) -> None:
         """Warns, once, if the recording file does not contain everything that was recorded."""
         if self._spill_path is None or self._spill_warned or self._session is None:
