@@ -14,13 +14,12 @@ import type { DataSource } from "../data/source";
 import { TABLES } from "../data/tables";
 import type { Kind } from "../format/scale";
 import { Await } from "../widgets/await";
-import { Bars } from "../widgets/bars";
-import type { Series } from "../widgets/chart";
 import { Choice, Select } from "../widgets/choice";
 import { HeatMap } from "../widgets/heat_map";
 import { Failure, Loading } from "../widgets/status";
 import { Table } from "../widgets/table";
 import type { Cell, Column } from "../widgets/table_model";
+import { TrendChart } from "../widgets/trend_chart";
 
 /** The name of the page in the address. An id of a trace in the archive replaces the trace in the address. */
 export const ARCHIVE = "archive";
@@ -116,11 +115,6 @@ function Shown({ source, rows }: { source: DataSource; rows: readonly Row[] }) {
 	);
 }
 
-const POINTS: Series[] = [
-	{ id: "value", title: "Value", color: "var(--kind-kernel)" },
-	{ id: "changed", title: "First value of a new level", color: "var(--kind-memcpy)" },
-];
-
 function Trend({ source, job }: { source: DataSource; job: string }) {
 	const [metricId, setMetric] = useParam("metric", "step_ms");
 	const [byId, setBy] = useParam("by", "commit");
@@ -153,12 +147,13 @@ function Points({ source, query, points, metric, item }: PointsProps) {
 	const changed = points.filter((point) => point.noise !== null);
 	const causes = useReply<TableReply>(source, changed.length > 0 ? "archive/causes" : undefined, query);
 	if (points.length === 0) return <div class="empty">The archive has no values of this metric.</div>;
-	const series = changed.length > 0 ? POINTS : POINTS.slice(0, 1);
-	const bars = points.map((point) => {
-		const value = Number(point.value) * metric.factor;
-		const parts = point.noise === null ? [value, 0] : [0, value];
-		return { name: String(point.key).slice(0, 10), parts: parts.slice(0, series.length) };
-	});
+	const trend = points.map((point) => ({
+		name: String(point.key).slice(0, 10),
+		value: Number(point.value) * metric.factor,
+		level: Number(point.level) * metric.factor,
+		traces: Number(point.traces),
+		change: point.noise === null ? undefined : point.change === null ? null : Number(point.change),
+	}));
 	const figures = (name: string) => (row: Row) => (row[name] === null ? null : Number(row[name]) * metric.factor);
 	const columns: Column<Row>[] = [
 		{ id: "key", title: item, kind: "text", value: (row) => row.key! },
@@ -169,7 +164,7 @@ function Points({ source, query, points, metric, item }: PointsProps) {
 	];
 	return (
 		<>
-			<Bars title={metric.title} item={item.toLowerCase()} series={series} bars={bars} kind={metric.kind} />
+			<TrendChart title={metric.title} item={item.toLowerCase()} points={trend} kind={metric.kind} />
 			{changed.length === 0 ? <p class="soft">The level does not change.</p> : <Table id="changes" label="Changes" columns={columns} rows={changed} plain />}
 			{changed.length > 0 && (
 				<Await reply={causes} what="what explains the changes">

@@ -3,8 +3,8 @@
 // Stacked bars, such as the steps of a trace or the ranks of a run. The arrow keys move between bars; Enter follows a
 // bar's link.
 import { useRef, useState } from "preact/hooks";
-import { axisScale, type Kind, scaleOf, tickText } from "../format/scale";
-import { Chart, Legend, saveOf, type Series, Swatch, ticks } from "./chart";
+import { axisScale, type Kind, scaleOf } from "../format/scale";
+import { Chart, Legend, moveFocus, saveOf, type Series, Swatch, ticks, ValueAxis } from "./chart";
 import { useWidth } from "./size";
 import { type Hover, Pairs, Tooltip } from "./tooltip";
 
@@ -52,26 +52,13 @@ export function Bars(props: BarsProps) {
 		setActive(i);
 		setHover({ item: i, x: place.x + place.width / 2, y: place.y + 12 });
 	};
-	const onKeyDown = (event: KeyboardEvent) => {
-		const to = { ArrowRight: active + 1, ArrowLeft: active - 1, Home: 0, End: bars.length - 1 }[event.key];
-		if (to === undefined) return;
-		event.preventDefault();
-		const group = svg.current?.querySelectorAll<SVGElement>("[data-bar]")[Math.max(0, Math.min(bars.length - 1, to))];
-		group?.focus();
-	};
+	const onKeyDown = (event: KeyboardEvent) => moveFocus(event, svg.current?.querySelectorAll<SVGElement>("[data-bar]"), active);
 	return (
 		<Chart title={title} about={props.about} save={saveOf(svg)}>
 			<Legend series={series} />
 			<div class="chart-room" ref={box}>
 				<svg ref={svg} width={width} height={height} viewBox={`0 0 ${width} ${height}`} role="group" aria-label={title} onKeyDown={onKeyDown}>
-					{marks.map((mark) => (
-						<g key={mark} aria-hidden="true">
-							<line class="rule" x1={LEFT} x2={width} y1={y(mark)} y2={y(mark)} />
-							<text class="axis" x={LEFT - 8} y={y(mark) + 4} text-anchor="end">
-								{tickText(scale, mark)}
-							</text>
-						</g>
-					))}
+					<ValueAxis marks={marks} scale={scale} y={y} left={LEFT} width={width} />
 					{bars.map((bar, i) => {
 						const x = LEFT + slot * i + slot * 0.12;
 						let below = 0;

@@ -2,7 +2,7 @@
 //
 // The frame of a chart: its title, its legend, and the buttons that save it.
 import type { ComponentChildren, RefObject } from "preact";
-import type { Kind } from "../format/scale";
+import { type Kind, type Scale, tickText } from "../format/scale";
 import { fileName, saveSvgAsPng, saveText, svgText } from "./download";
 
 export interface Series {
@@ -86,4 +86,45 @@ export function ticks(kind: Kind, largest: number, about: number): number[] {
 	const step = (kind === "bytes" ? [1, 2] : [1, 2, 2.5, 5, 10]).map((each) => each * power).find((each) => each >= rough) ?? rough;
 	const count = Math.ceil(largest / step - 1e-9);
 	return Array.from({ length: count + 1 }, (_, i) => i * step);
+}
+
+/** Returns about `about` round figures from `least` or slightly less up to `largest` or slightly more. */
+export function ticksBetween(kind: Kind, least: number, largest: number, about: number): number[] {
+	const step = ticks(kind, largest - least, about)[1];
+	if (step === undefined) return ticks(kind, largest, about);
+	const [first, last] = [Math.floor(least / step + 1e-9), Math.ceil(largest / step - 1e-9)];
+	return Array.from({ length: last - first + 1 }, (_, i) => (first + i) * step);
+}
+
+interface ValueAxisProps {
+	marks: readonly number[];
+	scale: Scale;
+	y: (value: number) => number;
+	left: number;
+	width: number;
+}
+
+/** Horizontal lines with their figures on the left. */
+export function ValueAxis({ marks, scale, y, left, width }: ValueAxisProps) {
+	return (
+		<>
+			{marks.map((mark) => (
+				<g key={mark} aria-hidden="true">
+					<line class="rule" x1={left} x2={width} y1={y(mark)} y2={y(mark)} />
+					<text class="axis" x={left - 8} y={y(mark) + 4} text-anchor="end">
+						{tickText(scale, mark)}
+					</text>
+				</g>
+			))}
+		</>
+	);
+}
+
+/** Moves the focus between items of a chart: arrow keys, Home and End. */
+export function moveFocus(event: KeyboardEvent, items: NodeListOf<SVGElement> | undefined, active: number): void {
+	if (!items) return;
+	const to = { ArrowRight: active + 1, ArrowLeft: active - 1, Home: 0, End: items.length - 1 }[event.key];
+	if (to === undefined) return;
+	event.preventDefault();
+	items[Math.max(0, Math.min(items.length - 1, to))]?.focus();
 }

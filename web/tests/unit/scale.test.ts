@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { axisScale, formatNumber, grouped, scaleOf, signed, tickText } from "../../src/format/scale";
 import { columnScales } from "../../src/widgets/cells";
-import { ticks } from "../../src/widgets/chart";
+import { ticks, ticksBetween } from "../../src/widgets/chart";
 import type { Column } from "../../src/widgets/table_model";
 
 test("a scale's unit follows the largest figure", () => {
@@ -33,6 +33,12 @@ test("ticks are round, and round in powers of two for bytes", () => {
 	expect(ticks("us", Infinity, 4)).toEqual([0]);
 	expect(tickText(axisScale("us", 2000), 500)).toBe("0.5 ms");
 	expect(tickText(axisScale("us", 2000), 0)).toBe("0 ms");
+});
+
+test("ticks between two figures begin below the smaller one", () => {
+	expect(ticksBetween("us", 985, 1075, 4)).toEqual([975, 1000, 1025, 1050, 1075]);
+	expect(ticksBetween("us", 0, 190, 4)).toEqual([0, 50, 100, 150, 200]);
+	expect(ticksBetween("us", 0, 0, 4)).toEqual([0]);
 });
 
 test("columns about as large have one unit", () => {
