@@ -36,6 +36,7 @@
 	X(selection)      \
 	X(ignored)        \
 	X(intermediate)   \
+	X(windows)        \
 	X(redundant)      \
 	X(masked)         \
 	X(order)          \
@@ -57,6 +58,7 @@
 	X(integers)       \
 	X(function)       \
 	X(repeat)         \
+	X(small_changes)  \
 	X(prefix)         \
 	X(optimizer)      \
 	X(rows)           \

@@ -104,6 +104,32 @@ static uint32_t rule_python_time_site_of(const struct advice *advice, uint32_t r
 	return is_own(advice, row) ? advice_own_site(advice, row) : advice->site[row];
 }
 
+/* Shares of self time before the calls of a function that make its other lines places. */
+#define LINES_SHARE 0.5
+
+/* Adds the lines of a function's calls with the self time before them, which is half as certain: it may belong to a line before. Adds the
+ * line that calls the function if its own lines are unknown. */
+static void add_lines_of(const struct advice *advice, struct advice_result *result, uint32_t row, int64_t own_ns)
+{
+	int64_t end_ns = advice->events->start_ns[row], all_ns = advice->events->self_ns[row];
+	struct ops_function_text function;
+	uint32_t own = advice_own_site(advice, row);
+
+	/* A function that calls nothing is known by its first line only. */
+	if (own != OPS_NONE && ops_event_function(advice->trace, row, &function) && advice->sites.items[own].line == function.line && advice->site[row] != OPS_NONE)
+		advice_add_at(result, advice->site[row], row, (int64_t)(LINES_SHARE * (double)own_ns));
+	for (uint32_t i = row + 1; all_ns > 0 && i < advice->events->count && advice->events->start_ns[i] < advice->events->end_ns[row]; i++) {
+		int64_t gap_ns;
+
+		if (advice->events->parent[i] != row)
+			continue;
+		gap_ns = ops_difference(advice->events->start_ns[i], end_ns);
+		end_ns = advice->events->end_ns[i];
+		if (gap_ns > 0 && gap_ns <= all_ns && advice->site[i] != OPS_NONE && advice->site[i] != rule_python_time_site_of(advice, row))
+			advice_add_at(result, advice->site[i], row, (int64_t)(LINES_SHARE * (double)own_ns * (double)gap_ns / (double)all_ns));
+	}
+}
+
 /* Adds self time that matters. Time that is too short for a call or for the steps becomes 0. */
 static void rule_python_time_add_own(const struct advice *advice, struct advice_result *result, int64_t *own_ns)
 {
@@ -174,7 +200,7 @@ static struct library_part find_library_part(const struct advice *advice, const 
 }
 
 /* Reports that most of the time belongs to a library. */
-static bool report_library(const struct advice *advice, struct advice_result *result, const struct library_part *part)
+static bool report_library(const struct advice *advice, struct advice_result *result, const struct library_part *part, double all_ns)
 {
 	char detail[320];
 
@@ -183,14 +209,15 @@ static bool report_library(const struct advice *advice, struct advice_result *re
 	                                 "and progress bars that are not needed.", part->name);
 	result->detail = detail;
 	result->confidence = ADVICE_UNSURE;
-	return advice_report_costs(result, "Code of %s computes in Python, outside of operators, for %s a step.", part->name,
+	return advice_report_gain(result, all_ns, "Code of %s computes in Python, outside of operators, for %s a step.", part->name,
 	                           advice_spent(advice, (double)part->ns).text);
 }
 
 static bool rule_python_time_report(const struct advice *advice, struct advice_result *result, const int64_t *own_ns)
 {
-	const struct advice_tally *tally = &result->tally;
-	const struct library_part library = find_library_part(advice, own_ns);
+	/* Waits for a processor are subtracted from rows by estimate, and from steps. */
+	const int64_t all_ns = result->tally.ns < advice->steps_ns ? result->tally.ns : advice->steps_ns;
+	struct library_part library = find_library_part(advice, own_ns);
 	int64_t shared_ns = 0; /* 0 if thread states are sampled: their waits are excluded above */
 	double waited_ns, typical_ns;
 	char waits[160] = "";
@@ -198,22 +225,28 @@ static bool rule_python_time_report(const struct advice *advice, struct advice_r
 	/* The median step decides, since the machine may be busy in one of many steps. */
 	if (!find_typical(advice, own_ns, &typical_ns))
 		return false;
+	typical_ns = typical_ns < (double)advice->steps_ns ? typical_ns : (double)advice->steps_ns; /* of uneven steps, the median may be more than the mean */
 	if (advice_percent(advice, typical_ns) < 100 * SHARE_MIN)
 		return true;
 	if (!advice->sampled && !advice_find_shared_ns(advice, &shared_ns))
 		return false;
-	for (uint32_t row = 0; row < advice->events->count; row++)
-		if (own_ns[row] > 0)
-			advice_claim_self(result, row, own_ns[row]);
-	if (library.ns > tally->ns / 2)
-		return report_library(advice, result, &library);
+	for (uint32_t row = 0; row < advice->events->count; row++) {
+		if (own_ns[row] <= 0)
+			continue;
+		advice_claim_self(result, row, own_ns[row]);
+		if (is_own(advice, row))
+			add_lines_of(advice, result, row, own_ns[row]);
+	}
+	library.ns = library.ns < all_ns ? library.ns : all_ns;
+	if (library.ns > all_ns / 2)
+		return report_library(advice, result, &library, (double)all_ns);
 	/* Two threads that take turns each wait for half of the time. */
-	waited_ns = (double)(shared_ns < tally->ns ? shared_ns : tally->ns) / 2;
-	if (waited_ns > WAITED_MIN * (double)tally->ns)
+	waited_ns = (double)(shared_ns < all_ns ? shared_ns : all_ns) / 2;
+	if (waited_ns > WAITED_MIN * (double)all_ns)
 		snprintf(waits, sizeof(waits), " For about %s of that the thread waits for the global interpreter lock "
 		                               "(GIL), since another thread also runs Python.", advice_time(advice_step_ms(advice, waited_ns)).text);
-	return advice_report_costs(result, "Functions of the program compute in Python, outside of operators, for %s a step.%s",
-	                           advice_spent(advice, (double)tally->ns).text, waits);
+	return advice_report_gain(result, (double)all_ns, "Functions of the program compute in Python, outside of operators, for %s a step.%s",
+	                          advice_spent(advice, (double)all_ns).text, waits);
 }
 
 static bool rule_python_time_find(const struct advice *advice, struct advice_result *result)

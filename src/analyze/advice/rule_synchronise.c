@@ -36,6 +36,26 @@ static uint32_t called_for(const struct advice *advice, uint32_t row)
 	return OPS_NONE;
 }
 
+/* Returns true if a function of the program that the backward pass calls is around a row. */
+static bool is_in_hook(const struct advice *advice, uint32_t row)
+{
+	uint32_t caller = advice->caller[row];
+
+	return caller != OPS_NONE && (advice->zone[caller] & ADVICE_IN_BACKWARD) && advice_own_site(advice, caller) != OPS_NONE;
+}
+
+/* Reads in the loader belong to the loader, those in the backward pass, except for hooks, to anomaly mode, those in a loop over rows to the
+ * loop, and those in an operator, such as one_hot, to the operator. */
+static bool belongs_elsewhere(const struct advice *advice, uint32_t row)
+{
+	uint32_t parent = advice->events->parent[row];
+
+	if (advice->zone[row] & (ADVICE_IN_LOADER | ADVICE_IN_ROW_LOOP))
+		return true;
+	return is_in_hook(advice, row) ? parent != OPS_NONE && advice_is_operator(advice, parent) && parent > advice->caller[row]
+	                               : (advice->zone[row] & (ADVICE_IN_BACKWARD | ADVICE_IN_OPERATOR)) != 0;
+}
+
 /* Adds statistics that the program computes at a line that reads values, with the Python call. Without the read they
  * are superfluous. */
 static bool add_figures(struct advice_result *result)
@@ -47,8 +67,7 @@ static bool add_figures(struct advice_result *result)
 		uint32_t site = advice->site[row], call;
 
 		if (!which[advice->events->name[row]] || !advice_counts(advice, row) || site == OPS_NONE ||
-		    !result->tally.costs[site].count || advice_is_claimed(result, row) ||
-		    (advice->zone[row] & (ADVICE_IN_OPERATOR | ADVICE_IN_LOADER | ADVICE_IN_BACKWARD | ADVICE_IN_ROW_LOOP)))
+		    !result->tally.costs[site].count || advice_is_claimed(result, row) || belongs_elsewhere(advice, row))
 			continue;
 		call = called_for(advice, row);
 		if (call == OPS_NONE || advice_is_claimed(result, call))
@@ -164,9 +183,10 @@ static const char *const names[] = {
 
 static bool find_host(struct advice_result *result)
 {
-	/* Reads in the loader belong to the loader, those in the backward pass to anomaly mode, those in a loop over rows to
-	 * the loop, and those in an operator, such as one_hot, to the operator. */
-	advice_add_names(result, ADVICE_IN_LOADER | ADVICE_IN_BACKWARD | ADVICE_IN_ROW_LOOP | ADVICE_IN_OPERATOR);
+	const struct advice *advice = result->advice;
+
+	for (uint32_t row = 0; row < advice->events->count; row++)
+		advice_add_outermost(result, row, result->which[advice->events->name[row]] && !belongs_elsewhere(advice, row), 0);
 	return add_figures(result) && (!result->advice->flow || !result->tally.events || add_preparation(result)) && add_readers(result) &&
 	       advice_report_costs(result, "%s calls in each step read values of tensors, or compute statistics for that on the "
 	                                   "same line. With operators whose results nothing else reads, they take %s.",
@@ -234,7 +254,7 @@ const struct advice_rule advice_rule_synchronise = {
 	.title = "Values of tensors are read within steps",
 	.condition = "Steps call .item(), .tolist(), bool(tensor), print a tensor, or synchronize with a device (the "
 		     "evidence names the stack of the most expensive call). On the CPU, statistics (means, norms, "
-		     "comparisons) computed on the same line count as well, and elementwise operators and reductions elsewhere of which nothing else reads "
+		     "comparisons) computed on the same line count as well, in hooks of the backward pass, too, and elementwise operators and reductions elsewhere of which nothing else reads "
 		     "the result, such as a test of convergence.",
 	.gain = "the time of the calls and of the operators for them, and the rest of functions that mainly read values; with a device, what a replay of the steps saves without the calls",
 	.explanation = "Python gets a value only after all earlier work is done: the queue of a device runs empty, and on the "

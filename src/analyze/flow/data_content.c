@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "derive/operator_call.h"
 #include "derive/traffic.h"
+#include "trace/inputs.h"
 
 enum maker_kind {
 	MAKES_ANYTHING,
@@ -417,13 +418,17 @@ static struct data_content content_of_new(const struct data_flow *flow, uint32_t
 }
 
 /* Returns true if a copy writes to complete positions: all elements of the last dimension of the tensor that it is a part
- * of, as for samples that are padded. A block on a diagonal is not such a part. */
+ * of, as for samples that are padded, or elements of a row of indices. A block on a diagonal is not such a part. */
 static bool copies_to_positions(const struct data_flow *flow, uint32_t node)
 {
 	struct operator_call call;
 	const struct ops_input *part = &call.arguments[0];
 
-	return find_inputs(flow, node, &call) && part->tag == OPS_INPUT_TENSOR && part->n >= 2 &&
+	if (!find_inputs(flow, node, &call) || part->tag != OPS_INPUT_TENSOR)
+		return false;
+	if (part->n == 1) /* of a tensor of indices, each element is a position */
+		return part->dtype == OPS_DTYPE_INT64 && ops_input_int(part, 1) == 1;
+	return part->n >= 2 &&
 	       ops_input_int(part, (size_t)2 * part->n - 1) == 1 &&
 	       ops_input_int(part, (size_t)2 * part->n - 2) == ops_input_int(part, part->n - 1u);
 }

@@ -25,6 +25,22 @@ static void call_python(struct writer *w)
 	w->now_ns += 1000;
 }
 
+/* Writes integers to elements of a row. */
+static void use_row(struct writer *w, const char *name, uint64_t address, int64_t elements, int64_t bytes)
+{
+	struct ops_new_event event = scene_event(w->b, 0, name, w->now_ns, w->now_ns + 1000);
+	const struct ops_storage storage = {.address = address, .bytes = (uint64_t)bytes, .written = 1};
+	struct list list;
+
+	list_open(&list, 1);
+	put_tensor(&list, 4, 1, (const int64_t[]){elements, 1});
+	event.inputs = ops_builder_inputs(w->b, list.bytes, list.size);
+	event.storages = ops_builder_string(w->b, (const char *)&storage, sizeof(storage));
+	event.sequence_nr = 1;
+	ops_builder_event(w->b, &event);
+	w->now_ns += 2000;
+}
+
 /* A layer, and a second one on its result, whose own result something reads or not; and the backward pass of the first. */
 static void heads(struct writer *w, bool cause)
 {
@@ -139,6 +155,53 @@ static void finds_padding_of_keys_and_sequences(void **state)
 	assert_true(gain_of("redundant-elements", recur, false) < 0);
 }
 
+/* A bank of 4 MB, of which each step writes a row, or all. Its norms are computed again, and the norms of these. */
+static void bank(struct writer *w, bool cause)
+{
+	if (w->now_ns < STEP_NS) {
+		allocate(w, LARGE, 4000000);
+		USE(w, "aten::randn", 1000, -1, {INPUT, 1, 1, 0, false});
+	}
+	USE(w, "aten::copy_", 10000, -1, {LARGE, cause ? 1 : 1000, 1000, 4000000, true}, {INPUT, cause ? 1 : 1000, 1000, 0, false});
+	allocate(w, SMALL, 4000);
+	USE(w, "aten::linalg_vector_norm", 300000, -1, {LARGE, 1000, 1000, 0, false});
+	allocate(w, BRANCH, 4000);
+	USE(w, "aten::sqrt", 100000, -1, {SMALL, 1000, 1, 0, false});
+	USE(w, "aten::rand", 1000, -1, {BRANCH, 1000, 1, 0, false});
+	allocate(w, SMALL, -4000);
+	allocate(w, BRANCH, -4000);
+}
+
+static void finds_what_small_changes_recompute(void **state)
+{
+	(void)state;
+	assert_float_equal(gain_of("computed-after-small-changes", bank, true), 0.95 * 0.4 * (STEPS - 2) / STEPS, 0.001);
+	assert_true(gain_of("computed-after-small-changes", bank, false) < 0);
+}
+
+/* Rows of indices of which a tenth is written, so that the rest is padding, and a layer on what they look up. */
+static void padded_indices(struct writer *w, bool cause)
+{
+	allocate(w, LARGE, 80000);
+	use(w, cause ? "aten::zeros" : "aten::randint", 1000, NULL, 0, -1);
+	use_row(w, "aten::copy_", LARGE, 1000, 80000);
+	allocate(w, BRANCH, 4000000);
+	USE(w, "aten::embedding", 1000, -1, {WEIGHT, 100, 100, 0, false}, {LARGE, 10, 1000, 80000, TENSOR_OF(4)});
+	allocate(w, SMALL, 4000000);
+	USE(w, "aten::linear", 500000, -1, {BRANCH, 10000, 100, 0, false}, {WEIGHT, 100, 100, 0, false});
+	allocate(w, LARGE, -80000);
+	allocate(w, BRANCH, -4000000);
+	USE(w, "aten::sort", 1000, -1, {SMALL, 10000, 100, 0, false});
+	allocate(w, SMALL, -4000000);
+}
+
+static void finds_padding_of_indices(void **state)
+{
+	(void)state;
+	assert_float_equal(gain_of("redundant-elements", padded_indices, true), 0.9 * 0.5, 0.001);
+	assert_true(gain_of("redundant-elements", padded_indices, false) < 0);
+}
+
 /* A convolution of `channels` that is reduced, which is a layer, or an elementwise operator that expands. */
 static void reduced(struct writer *w, bool cause)
 {
@@ -226,11 +289,85 @@ static double read_ms(bool in_operator)
 	return ms_of(&trace, "synchronising-calls");
 }
 
+/* A function that computes before an operator at one line, and not before those at another line. */
+static void names_lines_before_which_python_computes(void **state)
+{
+	struct device_trace trace;
+	char *json;
+
+	(void)state;
+	open_trace(&trace);
+	for (int step = 0; step < STEPS; step++) {
+		double us = 20 + 5000 * step;
+
+		device_trace_step(&trace, step, us - 10, 4990);
+		device_trace_add(&trace, "python_function", "train.py(3): choose", 1, 1, us, 4900, "\"Python id\": 1");
+		for (int i = 0; i < 3; i++)
+			device_trace_add(&trace, "cpu_op", "aten::add", 1, 1, us + 10 + 20 * i, 10, "\"CallFrom\": \"train.py:5\"");
+		device_trace_add(&trace, "cpu_op", "aten::add", 1, 1, us + 4000, 10, "\"CallFrom\": \"train.py:7\"");
+	}
+	json = device_trace_advise(&trace);
+	assert_float_equal(finding_ms(json, "python-in-step"), 4.84, 0.05);
+	assert_non_null(strstr(json, "\"line\":3,\"function\":\"choose\""));
+	assert_non_null(strstr(json, "\"line\":7,\"function\":\"choose\""));
+	assert_null(strstr(json, "\"line\":5,\"function\":\"choose\""));
+	ops_free(json);
+}
+
 static void leaves_reads_to_their_operator(void **state)
 {
 	(void)state;
 	assert_float_equal(read_ms(false), 0.5, 0.01);
 	assert_true(read_ms(true) < 0);
+}
+
+/* A hook of the program that the backward pass calls, and that reads a value; or the backward pass itself reads one. */
+static double hook_ms(bool in_function)
+{
+	struct device_trace trace;
+
+	open_trace(&trace);
+	for (int step = 0; step < STEPS; step++) {
+		double us = 20 + 2000 * step;
+
+		device_trace_step(&trace, step, us - 10, 1990);
+		device_trace_add(&trace, "python_function", "train.py(3): run", 1, 1, us, 1900, "\"Python id\": 1");
+		device_trace_add(&trace, "cpu_op", "autograd::engine::evaluate_function: MmBackward0", 1, 1, us + 10, 1500, "\"a\": 1");
+		if (in_function)
+			device_trace_add(&trace, "python_function", "train.py(8): watch", 1, 1, us + 20, 1400, "\"Python id\": 2, \"Python parent id\": 1");
+		device_trace_add(&trace, "cpu_op", "aten::norm", 1, 1, us + 30, 600, "\"CallFrom\": \"train.py:9\"");
+		device_trace_add(&trace, "cpu_op", "aten::item", 1, 1, us + 700, 400, "\"CallFrom\": \"train.py:9\"");
+	}
+	return ms_of(&trace, "synchronising-calls");
+}
+
+static void finds_reads_in_hooks(void **state)
+{
+	(void)state;
+	assert_float_equal(hook_ms(true), 1, 0.01);
+	assert_true(hook_ms(false) < 0);
+}
+
+/* A mean of windows of 16 elements, at each position or side by side. */
+static double windows_ms(int stride)
+{
+	struct device_trace trace;
+	char arguments[256];
+
+	snprintf(arguments, sizeof(arguments), "\"Input Dims\": [[8, 10000, 16]], \"Input Strides\": [[200000, %d, 1]], \"Input type\": [\"float\"]", stride);
+	open_trace(&trace);
+	for (int step = 0; step < STEPS; step++) {
+		device_trace_step(&trace, step, 10 + 2000 * step, 1990);
+		device_trace_add(&trace, "cpu_op", "aten::mean", 1, 1, 20 + 2000 * step, 1000, arguments);
+	}
+	return ms_of(&trace, "overlapping-windows");
+}
+
+static void finds_windows_that_overlap(void **state)
+{
+	(void)state;
+	assert_float_equal(windows_ms(1), 0.5, 0.001); /* 1 - 4 / (4 + sqrt(16)) */
+	assert_true(windows_ms(16) < 0);
 }
 
 /* A loop that updates 20 parameters in place, after a call that makes a dictionary of them; or one that makes new tensors. */
@@ -295,9 +432,14 @@ int main(void)
 		cmocka_unit_test(finds_sorts_for_their_first_elements),
 		cmocka_unit_test(finds_orders_for_their_first_elements),
 		cmocka_unit_test(finds_padding_of_keys_and_sequences),
+		cmocka_unit_test(finds_what_small_changes_recompute),
+		cmocka_unit_test(finds_padding_of_indices),
 		cmocka_unit_test(leaves_out_convolutions),
+		cmocka_unit_test(names_lines_before_which_python_computes),
 		cmocka_unit_test(finds_transforms_by_convolution),
 		cmocka_unit_test(leaves_reads_to_their_operator),
+		cmocka_unit_test(finds_reads_in_hooks),
+		cmocka_unit_test(finds_windows_that_overlap),
 		cmocka_unit_test(counts_dictionaries_with_the_loop_that_updates_them),
 		cmocka_unit_test(finds_chains_that_do_not_depend_on_each_other),
 	};
