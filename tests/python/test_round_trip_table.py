@@ -7,7 +7,9 @@ from __future__ import annotations
 import json
 import os
 import pathlib
+import shutil
 import subprocess
+from collections import Counter
 
 import pytest
 from round_trip_fields import FIELDS, TIMES, trace
@@ -131,3 +133,39 @@ def test_pyarrow_reads_an_archive(original, tmp_path):
         columns = expected.schema.names
         found = pyarrow.parquet.ParquetFile(path).read().select(columns).to_pylist()
         assert sorted(map(str, found)) == sorted(map(str, expected.to_pylist())), name
+
+
+_PPROF = """
+const { Profile } = require(process.argv[1]);
+const profile = Profile.decode(require("zlib").gunzipSync(require("fs").readFileSync(process.argv[2])));
+const text = (index) => profile.stringTable.strings[Number(index)];
+const byId = (items) => new Map(items.map((item) => [Number(item.id), item]));
+const [functions, locations] = [byId(profile.function), byId(profile.location)];
+const frame = (id) => {
+  const [line] = locations.get(Number(id)).line;
+  const about = functions.get(Number(line.functionId));
+  return [text(about.name), text(about.filename), Number(about.startLine)];
+};
+console.log(JSON.stringify({
+  types: profile.sampleType.map((type) => [text(type.type), text(type.unit)]),
+  samples: profile.sample.map((sample) => [[...sample.locationId].reverse().map(frame), sample.value.map(Number)]),
+}));
+"""
+
+
+def test_pprof_format_reads_what_was_written(original, tmp_path):
+    """A decoder from npm, which Node's profilers use."""
+    if not shutil.which("node") or not shutil.which("npm"):
+        pytest.skip("there is no node and npm to run pprof-format with")
+    subprocess.run(["npm", "pack", "--silent", "pprof-format@2.3.2"], cwd=tmp_path, check=True, capture_output=True)
+    shutil.unpack_archive(next(tmp_path.glob("*.tgz")), tmp_path)
+    path = through(".pb.gz", original, tmp_path)
+    command = ["node", "-e", _PPROF, str(tmp_path / "package"), str(path)]
+    found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    assert found["types"] == [["time", "nanoseconds"]]
+    stacks = Counter()
+    for frames, (value,) in found["samples"]:
+        stack = ";".join(f"{file}({line}): {name}" if file else name for name, file, line in frames)
+        stacks[stack.replace(" ", "_")] += value  # folded stacks separate the value by a space
+    folded = convert(original, tmp_path / "stacks.folded").read_text().splitlines()
+    assert stacks == {stack: int(value) for stack, _, value in (line.rpartition(" ") for line in folded)}
