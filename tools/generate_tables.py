@@ -57,6 +57,9 @@ SCHEMA_HEAD = """# Schema
 
 The tables that [`opstrobe sql`](../manual/sql.md), `opstrobe.sql` and `trace.to_arrow(table)` have. Times are integers of nanoseconds.
 
+This is version {version} of the schema. A table or column that is removed or renamed, or changes its type, unit or meaning, makes a new version;
+additions do not. Arrow tables have the version as metadata, `opstrobe.schema_version`, and `opstrobe sql --schema` prints it.
+
 With SQL every table has two more columns: `path`, the file of the trace, and `rank`, the rank of the process in its job.
 """
 
@@ -79,8 +82,8 @@ def reference(tables):
     return "\n".join(lines) + "\n"
 
 
-def schema(relations):
-    lines = [SCHEMA_HEAD.format(by=BY)]
+def schema(relations, version):
+    lines = [SCHEMA_HEAD.format(by=BY, version=version)]
     lines += [f"- [{relation['id']}](#{anchor(relation['id'])})" for relation in relations]
     for relation in relations:
         lines += ["", f"## {relation['id']}", "", f"A row: {relation['about']}.", ""]
@@ -200,7 +203,7 @@ def main(words):
     openapi = ROOT / "docs" / "openapi.yaml"
     files = {
         ROOT / "docs" / "reference" / "tables.md": reference(tables),
-        ROOT / "docs" / "reference" / "schema.md": schema(declared["relations"]),
+        ROOT / "docs" / "reference" / "schema.md": schema(declared["relations"], declared["relations_version"]),
         openapi: between_marks(openapi, schemas(tables, objects)),
         ROOT / "web" / "src" / "data" / "tables.ts": viewer(tables, objects),
     }

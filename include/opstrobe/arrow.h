@@ -78,12 +78,13 @@ enum ops_code ops_arrow_array(struct ops_trace *trace, struct ArrowArray *ret_ar
 
 /* Returns a table of the trace (docs/reference/schema.md): "events", "kernels", "steps", … with the columns of these names, in
  * their order, or all if `columns` is NULL. Integers are int64, flags bool, other numbers double, texts dictionaries of large
- * strings, JSON large strings. Metadata of a field: "meaning" and, if the column has a unit, "unit". The caller frees both
+ * strings, JSON large strings. Metadata of a field: "meaning" and, if the column has a unit, "unit"; of the table:
+ * "opstrobe.schema_version". The caller frees both
  * results with their `release`; they do not refer to the trace. If `trace` is NULL, only `ret_schema` is set. OPS_INVALID: a
  * table or column that does not exist. OPS_NO_MEMORY. */
 enum ops_code ops_arrow_table(const struct ops_trace *trace, const char *table, const char *const *columns, size_t count,
                               struct ArrowSchema *ret_schema, struct ArrowArray *ret_array, struct ops_error *error);
-/* Returns {"relations": [{"id", "about", "columns": [{"name", "type", "unit", "about", …}]}]} of all these tables. The caller
+/* Returns {"relations_version": 1, "relations": [{"id", "about", "columns": [{"name", "type", "unit", "about", …}]}]} of all these tables. The caller
  * frees the text with ops_free. */
 enum ops_code ops_arrow_tables_json(char **ret_text, size_t *ret_size, struct ops_error *error);
 

@@ -54,6 +54,7 @@ static void write_declarations(struct ops_json_writer *json, const char *key,
 
 void relations_json(struct ops_json_writer *json)
 {
+	ops_json_member(json, "relations_version", RELATIONS_VERSION);
 	OPS_JSON_LIST(json, "relations", i, relation_count, write_declaration(json, relations[i].declaration));
 }
 

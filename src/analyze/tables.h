@@ -23,7 +23,7 @@
 RESULT_TABLES(DECLARE) RESULT_OBJECTS(DECLARE)
 #undef DECLARE
 
-/* Writes {"tables": […], "objects": […], "relations": […]}, each with its columns. */
+/* Writes {"tables": […], "objects": […], "relations_version": 1, "relations": […]}, each with its columns. */
 void result_tables_json(struct ops_json_writer *json);
 
 #endif

@@ -3,6 +3,7 @@
  * A relation in Arrow's C data interface: its cells are read row by row and appended to one buffer for each column.
  */
 #include <limits.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "analyze/relations/relations.h"
@@ -42,18 +43,14 @@ static void append_counted(struct ops_buffer *out, const char *text)
 	ops_buffer_append_text(out, text);
 }
 
-/* In Arrow's encoding: the number of pairs, then the texts, each preceded by its length. */
-static bool describe_metadata(const struct result_column *column, struct ArrowSchema *schema)
+/* In Arrow's encoding: the number of pairs, then the texts, each preceded by its length. `texts` are keys and values. */
+static bool describe_metadata(const char *const *texts, size_t pairs, struct ArrowSchema *schema)
 {
 	struct ops_buffer out = {0};
 
-	append_int32(&out, column->unit ? 2 : 1);
-	append_counted(&out, "meaning");
-	append_counted(&out, column->about);
-	if (column->unit) {
-		append_counted(&out, "unit");
-		append_counted(&out, column->unit);
-	}
+	append_int32(&out, pairs);
+	for (size_t i = 0; i < 2 * pairs; i++)
+		append_counted(&out, texts[i]);
 	if (out.failed) {
 		ops_buffer_release(&out);
 		return false;
@@ -67,7 +64,7 @@ static bool describe_column(const struct result_column *column, struct ArrowSche
 {
 	*schema = (struct ArrowSchema){.format = formats[layout_of(column)], .name = column->name,
 	                               .flags = column->nullable ? ARROW_FLAG_NULLABLE : 0, .release = arrow_release_schema};
-	if (!describe_metadata(column, schema))
+	if (!describe_metadata((const char *const[]){"meaning", column->about, "unit", column->unit}, column->unit ? 2 : 1, schema))
 		return false;
 	if (layout_of(column) != LAYOUT_DICTIONARY)
 		return true;
@@ -86,10 +83,12 @@ struct selection {
 static bool describe_table(const struct selection *selection, struct ArrowSchema *ret_schema)
 {
 	struct ArrowSchema schema = {.format = "+s", .name = "", .release = arrow_release_schema};
+	char version[16];
 	bool done;
 
+	snprintf(version, sizeof(version), "%d", RELATIONS_VERSION);
 	schema.children = ops_alloc_zeroed(selection->count + 1, sizeof(*schema.children));
-	done = schema.children;
+	done = schema.children && describe_metadata((const char *const[]){"opstrobe.schema_version", version}, 1, &schema);
 	for (size_t i = 0; done && i < selection->count; i++) {
 		schema.children[i] = ops_alloc_zeroed(1, sizeof(**schema.children));
 		schema.n_children++;

@@ -156,7 +156,7 @@ console.log(JSON.stringify({
 def test_pprof_format_reads_what_was_written(original, tmp_path):
     """A decoder from npm, which Node's profilers use."""
     if not shutil.which("node") or not shutil.which("npm"):
-        pytest.skip("there is no node and npm to run pprof-format with")
+        pytest.skip("pprof-format needs node and npm")
     subprocess.run(["npm", "pack", "--silent", "pprof-format@2.3.2"], cwd=tmp_path, check=True, capture_output=True)
     shutil.unpack_archive(next(tmp_path.glob("*.tgz")), tmp_path)
     path = through(".pb.gz", original, tmp_path)

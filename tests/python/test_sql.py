@@ -215,6 +215,25 @@ def test_table_of_some_columns(trace):
         trace.to_arrow("events", [3])
 
 
+def test_columns_stay_in_a_version_of_the_schema(recorded):
+    """A table or column that is removed, renamed or changes its type or unit needs a new version, with a list of its columns; one that
+    is added is appended to the list."""
+    path = pathlib.Path(__file__).with_name(f"schema_version_{schema.version()}.txt")
+    declared = [
+        f"{table['id']}.{column['name']} {column['type']} {column.get('unit', '-')}"
+        for table in schema.tables()
+        for column in table["columns"]
+    ]
+    assert sorted(path.read_text().splitlines()) == sorted(declared)
+    for table in schema.tables():
+        metadata = opstrobe.read(recorded).to_arrow(table["id"]).schema.metadata
+        assert metadata == {b"opstrobe.schema_version": str(schema.version()).encode()}
+    printed = subprocess.run(
+        ["opstrobe", "sql", "--schema", "steps"], capture_output=True, text=True, check=True
+    ).stdout
+    assert f"in every table (version {schema.version()} of the schema):" in printed
+
+
 def test_error_for_an_unknown_table_names_ours(recorded):
     with pytest.raises(duckdb.CatalogException, match="The tables are events, kernels"):
         opstrobe.read(recorded).sql("select * from nothing")

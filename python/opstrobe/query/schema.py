@@ -22,6 +22,12 @@ def tables() -> list[dict[str, Any]]:
     return declared
 
 
+def version() -> int:
+    """The version of the schema, which docs/reference/schema.md explains."""
+    number: int = json.loads(_core.tables_json())["relations_version"]
+    return number
+
+
 class Declared(Protocol):
     """What has declared tables: traces, or an archive."""
 
@@ -76,7 +82,7 @@ def print_schema(names: list[str], *, brief: bool = False, answers: Declared | N
             unit = f", {column['unit']}" if "unit" in column else ""
             print(f"  {column['name']:<18} {_TYPES.get(column['type'], 'bigint'):<8} {column['about']}{unit}")
     if not brief:
-        print("in every table:")
+        print(f"in every table (version {version()} of the schema):")
         for column in (answers or _ALL).shared_columns():
             print(f"  {column['name']:<18} {_TYPES.get(column['type'], 'bigint'):<8} {column['about']}")
     return 0

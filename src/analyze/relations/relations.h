@@ -91,7 +91,10 @@ extern const size_t relation_count;
 /* Returns NULL if there is no relation of that name. */
 const struct relation *relation_find(const char *name);
 
-/* Writes a member "relations" with the declarations of all relations. */
+/* Increases when a column or a table is removed or renamed, or changes its type, unit or meaning. Additions do not change it. */
+#define RELATIONS_VERSION 1
+
+/* Writes the members "relations_version" and "relations" with the declarations of all relations. */
 void relations_json(struct ops_json_writer *json);
 
 /* Prepares the rows of a trace and the derived data for columns with these needs. Returns false if out of memory. The
