@@ -17,7 +17,7 @@
 	X(archive_steps)
 
 /* Objects of the HTTP interface. */
-#define RESULT_OBJECTS(X) X(module) X(module_costs) X(source_line) X(source_file) X(block) X(roofline_row)
+#define RESULT_OBJECTS(X) X(module) X(module_costs) X(source_line) X(source_file) X(block) X(roofline_row) X(not_explained)
 
 #define DECLARE(name) extern const struct result_declaration table_##name;
 RESULT_TABLES(DECLARE) RESULT_OBJECTS(DECLARE)

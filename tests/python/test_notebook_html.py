@@ -139,6 +139,9 @@ def test_advice_is_a_dict_that_shows_itself():
             gain = f"{finding['predicted_gain_bound']} {finding['predicted_gain_percent']:.1f} % of a step"
             assert gain in markup.text
     assert markup.tags.count("li") == len(advice["findings"])
+    rest = advice["not_explained"]
+    assert rest["title"] in markup.text and rest["lines"][0]["text"] in markup.text
+    rest["lines"] = [dict(rest["lines"][0], file=HOSTILE, text=HOSTILE)]
     hostile = dict(advice["findings"][0], title=HOSTILE, evidence=HOSTILE, explanation=HOSTILE, advice=HOSTILE)
     hostile["where"] = [{"file": HOSTILE, "line": 1}]
     advice["findings"] = [hostile] * 30

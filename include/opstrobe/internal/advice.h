@@ -7,10 +7,12 @@
  *     {"findings": [{"id", "title", "severity": "high|medium|low|info", "confidence": "high|medium|low",
  *                    "where": [{"file", "line", "function", "module", "operator", "trace", "row"}], "evidence",
  *                    "explanation", "advice", "predicted_gain_ms_per_step", "predicted_gain_percent",
- *                    "predicted_gain_bound", "links": […]}], "checked": [ids]}
+ *                    "predicted_gain_bound", "links": […]}],
+ *      "not_explained": {"title", "percent", "explained_percent", "ms_per_step", "hint", "lines": […]}, "checked": [ids]}
  *
  * Findings are ordered by gain, the largest first. Unknown members of a place are null. `row` is the row of the most expensive
- * event there, in the trace numbered `trace`. `checked` lists the rules that apply to the trace. The functions are thread-safe.
+ * event there, in the trace numbered `trace`. `not_explained` is the time of a step that no finding explains, by line, or null if that
+ * is less than 5 %. `checked` lists the rules that apply to the trace. The functions are thread-safe.
  */
 #ifndef OPSTROBE_INTERNAL_ADVICE_H
 #define OPSTROBE_INTERNAL_ADVICE_H

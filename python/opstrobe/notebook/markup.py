@@ -69,19 +69,31 @@ def _finding(finding: Mapping[str, Any]) -> str:
     )
 
 
+def _not_explained(rest: Mapping[str, Any] | None) -> str:
+    if not rest:
+        return ""
+    lines = ""
+    for line in rest["lines"]:
+        place = f"{line['file']}:{line['line']}" if line["file"] else line["module"] or line["operator"] or ""
+        lines += f"<p><code>{_text(place)}</code> {_text(line['text'])}</p>"
+    return f"<details><summary>{_text(rest['title'])}</summary>{lines}{_text(rest['hint'] or '')}</details>"
+
+
 class Advice(dict[str, "Any"]):
     """The result of `advise()`: a dict, which notebooks display as a list."""
 
     def _repr_html_(self) -> str:
         findings = self["findings"]
         if not findings:
-            return f'<div class="opstrobe-advice">{_text(self["summary"])}.</div>'
+            rest = _not_explained(self["not_explained"])
+            return f'<div class="opstrobe-advice">{_text(self["summary"])}.{rest}</div>'
         more = len(findings) - _TOP_FINDINGS
         return (
             f'<div class="opstrobe-advice">{_ADVICE_STYLE}<ol>'
             + "".join(map(_finding, findings[:_TOP_FINDINGS]))
             + "</ol>"
             + (f"<p>and {more} more</p>" if more > 0 else "")
+            + _not_explained(self["not_explained"])
             + "</div>"
         )
 

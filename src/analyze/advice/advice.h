@@ -25,6 +25,7 @@
  *     advice_need.c     the part of each result that is needed
  *     advice_beats.c    what the program repeats: steps, or iterations
  *     advice_proof.c    measured gains of the fixes of findings
+ *     advice_rest.c     the time that no finding explains, by line; advice_rest_lines.c describes the lines
  *     advice_report.c   tallies by place, findings, their order
  *     advice_rules.c    the table of rules
  *     advice_run_rules.c      runs the rules, trace by trace, and then those of all ranks
@@ -186,6 +187,49 @@ struct advice_finding {
 	struct advice_where where[ADVICE_WHERE_MAX];
 };
 
+/* What happens during a time. With a device, time of the host counts as far as the device is idle. */
+enum advice_rest_kind {
+	REST_DEVICE,        /* a device works */
+	REST_OPERATORS,
+	REST_PYTHON,        /* functions, and what else a thread does between operators */
+	REST_WAITING,       /* a call waits for a lock, another thread or process, a file, or a time */
+	REST_COMMUNICATION, /* only collectives run */
+	REST_IDLE,          /* the device is idle */
+	REST_OUTSIDE,       /* no recorded event of the step runs */
+	REST_KINDS
+};
+
+#define REST_OPERATORS_MAX 3
+
+struct advice_rest_operator {
+	struct ops_string name;
+	double pct;
+};
+
+/* A line; without Python calls a module, an operator or a kernel. The texts belong to the report. */
+struct advice_rest_line {
+	struct advice_where where; /* `row`: the operator with the most time */
+	double ns;                 /* per step */
+	double pct;                /* of the step */
+	double kinds[REST_KINDS];  /* parts of `pct` */
+	struct advice_rest_operator operators[REST_OPERATORS_MAX]; /* those with the most of it; without a name: none */
+	double calls;              /* operators that it calls, per step, without their backward passes */
+	double roof_pct;           /* lower bound of the time of its operators by that time; NAN: unknown */
+	struct ops_string waits_for; /* state of the thread during most of its waits; "": unknown */
+	struct ops_string tensor;    /* largest input of the longest operator; "": unknown */
+	struct ops_string unusual;   /* what is unusual about its tensors, in sentences; "": nothing known */
+};
+
+/* Sums over the traces of a report, and after advice_rest_finish() their average. */
+struct advice_rest {
+	double ns;            /* per step */
+	double pct;           /* of the step */
+	double explained_pct; /* the rest of the step */
+	uint32_t traces;
+	bool has_lines;       /* some time is at lines of the program */
+	OPS_ARRAY(struct advice_rest_line) lines; /* most time first */
+};
+
 #define ADVICE_RULES_MAX 128
 
 struct advice_report {
@@ -202,6 +246,7 @@ struct advice_report {
 	                      * processors; the largest of all traces; NAN: not recorded */
 	uint32_t steady, steps; /* numbers of its steady steps and of all steps; 0 without steps */
 	double gained_pct; /* sum over all findings about a trace; the maximum over traces */
+	struct advice_rest rest;
 };
 
 /* A loop within one call of a function. */
@@ -303,6 +348,7 @@ struct advice {
 	struct data_content *contents; /* by value of the flow; NULL without it */
 	OPS_ARRAY(int64_t) pointer_reads; /* times of calls by which Python reads a tensor without an operator, in ascending order; empty
 	                                   * without a flow */
+	uint8_t *step_tracks;  /* by track: a thread of the steps */
 	double fault_ns;       /* time of page faults per byte allocated on the host; 0: unknown */
 	struct advice_idle idle;
 	bool real_steps;       /* the trace has steps */
@@ -714,6 +760,10 @@ void advice_attribute(struct advice *advice, struct advice_result *results, size
  * step; sets `left_pct` to the remainder. Sorts the findings. */
 bool advice_report_add(struct advice_report *report, struct advice_finding *findings, size_t count, double *left_pct);
 
+/* Copies a text, and those of a place, into the report. Return false if out of memory. */
+bool advice_report_keep(struct advice_report *report, const char *bytes, size_t size, struct ops_string *ret_text);
+bool advice_report_keep_where(struct advice_report *report, struct advice_where *where);
+bool advice_same_line(const struct advice_where *a, const struct advice_where *b);
 /* Describes the place of a row. The texts belong to the trace or to the ranks. */
 struct advice_where advice_describe(const struct advice *advice, uint32_t site, uint32_t row);
 /* Formats the line of a row: "forward (train.py:45)"; "" if it is unknown. */
@@ -802,6 +852,8 @@ enum advice_speaker { ADVICE_OF_RULE, ADVICE_OF_TRACE };
 /* Appends a paragraph. */
 void advice_append_words(const struct advice_style *style, enum advice_speaker speaker, const char *text, size_t size);
 void advice_append_code(const struct advice_style *style, const char *code);
+/* Returns whether gains and times are per step; without steps in the trace they refer to the complete recording. */
+bool advice_is_per_step(const struct advice_report *report);
 const char *advice_severity_name(enum advice_severity severity);
 const char *advice_confidence_name(enum advice_confidence confidence);
 const char *advice_bound_name(enum advice_bound bound);

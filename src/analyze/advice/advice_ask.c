@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "analyze/advice/advice.h"
+#include "analyze/advice/advice_rest.h"
 #include "base/alloc.h"
 #include "base/fault.h"
 
@@ -24,12 +25,19 @@ void ops_adviser_free(struct ops_adviser *adviser)
 	if (!adviser)
 		return;
 	OPS_ARRAY_RELEASE(&adviser->report.findings);
+	OPS_ARRAY_RELEASE(&adviser->report.rest.lines);
 	ops_arena_release(&adviser->report.texts);
 	advice_ranks_release(&adviser->ranks);
 	ops_free(adviser);
 }
 
 /* --- traces --------------------------------------------------------------------------------------------------------- */
+
+/* Findings of all stages, and the time that they explain. */
+struct advice_found {
+	struct advice_result all;
+	struct advice_explanations explanations;
+};
 
 static bool add_findings(struct advice_result *to, const struct advice_result *from)
 {
@@ -40,9 +48,9 @@ static bool add_findings(struct advice_result *to, const struct advice_result *f
 	return true;
 }
 
-/* Adds the findings of all rules of a stage to `all`. */
+/* Adds the findings of all rules of a stage. */
 static bool run_stage(struct advice *advice, const struct advice_rule *const *rules, size_t rule_count, enum advice_stage stage,
-                      struct advice_result *results, uint8_t *claimed, struct advice_result *all)
+                      struct advice_result *results, uint8_t *claimed, struct advice_found *found)
 {
 	size_t count = 0;
 	bool done = true;
@@ -53,12 +61,13 @@ static bool run_stage(struct advice *advice, const struct advice_rule *const *ru
 		advice->report->checked[i] = 1;
 		done = advice_result_init(&results[count], rules[i], advice, advice->report, claimed) &&
 		       rules[i]->find(advice, &results[count]) && !results[count].failed;
-		advice_tally_release(&results[count++].tally);
+		count++;
 	}
 	if (done)
 		advice_attribute(advice, results, count);
 	while (count) {
-		done = done && add_findings(all, &results[count - 1]);
+		done = done && add_findings(&found->all, &results[count - 1]) &&
+		       advice_explanations_add(&found->explanations, &results[count - 1]);
 		advice_result_release(&results[--count]);
 	}
 	return done;
@@ -66,17 +75,21 @@ static bool run_stage(struct advice *advice, const struct advice_rule *const *ru
 
 bool advice_run_rules(struct advice *advice, const struct advice_rule *const *rules, size_t count)
 {
-	struct advice_result *results = ops_alloc_zeroed(count, sizeof(*results)), all = {0};
+	struct advice_result *results = ops_alloc_zeroed(count, sizeof(*results));
+	struct advice_found found = {0};
 	uint8_t *claimed = ops_alloc_zeroed(advice->events->count + 1, 1);
+	size_t first = advice->report->findings.count;
 	double left_pct = 100;
 	bool done = results && claimed;
 
 	for (int stage = 0; done && stage < ADVICE_STAGES; stage++)
-		done = run_stage(advice, rules, count, (enum advice_stage)stage, results, claimed, &all);
-	done = done && advice_report_add(advice->report, all.findings.items, all.findings.count, &left_pct);
+		done = run_stage(advice, rules, count, (enum advice_stage)stage, results, claimed, &found);
+	done = done && advice_report_add(advice->report, found.all.findings.items, found.all.findings.count, &left_pct) &&
+	       advice_rest_add(advice, &found.explanations, first);
 	if (100 - left_pct > advice->report->gained_pct)
 		advice->report->gained_pct = 100 - left_pct;
-	advice_result_release(&all);
+	advice_result_release(&found.all);
+	advice_explanations_release(&found.explanations);
 	ops_free(results);
 	ops_free(claimed);
 	return done;
@@ -141,6 +154,7 @@ static enum ops_code complete_report(struct ops_adviser *adviser, struct ops_err
 	if (adviser->failed || !run_rank_rules(adviser))
 		return ops_fault_memory(error);
 	advice_report_sort(&adviser->report);
+	advice_rest_finish(&adviser->report);
 	return OPS_OK;
 }
 

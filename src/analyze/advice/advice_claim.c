@@ -54,11 +54,11 @@ static void advice_claim_sum_up(struct advice *advice)
 	add_to_parents(advice->backward_claimed_ns, parents, count);
 }
 
-/* Returns the part of the time that another result of the stage has already claimed. */
-static int64_t apply(struct advice *advice, const struct advice_claim *claim)
+/* Limits a claim to the time that other results of the stage leave. Returns the rest of it. */
+static int64_t apply(struct advice *advice, struct advice_claim *claim)
 {
 	uint32_t row = claim->row;
-	int64_t ns = 0, backward_ns = 0;
+	int64_t ns = 0, backward_ns = 0, lost_ns;
 
 	if (!advice->claimed[row]) {
 		ns = advice_left_ns(advice, row);
@@ -73,11 +73,14 @@ static int64_t apply(struct advice *advice, const struct advice_claim *claim)
 		advice->self_claimed_ns[row] = ops_sum(advice->self_claimed_ns[row], ns);
 	if (claim->whole)
 		advice->claimed[row] = 1;
-	return claim->rest ? 0 : ops_sum(claim->ns - ns, claim->backward_ns - backward_ns);
+	lost_ns = claim->rest ? 0 : ops_sum(claim->ns - ns, claim->backward_ns - backward_ns);
+	claim->ns = ns;
+	claim->backward_ns = backward_ns;
+	return lost_ns;
 }
 
 /* Returns the time that other results of the stage have already claimed. */
-static int64_t advice_claim_attribute(struct advice *advice, const struct advice_result *result)
+static int64_t advice_claim_attribute(struct advice *advice, struct advice_result *result)
 {
 	int64_t lost_ns = 0;
 	size_t rests = 0;

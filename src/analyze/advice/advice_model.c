@@ -339,6 +339,7 @@ void advice_release(struct advice *advice)
 	OPS_ARRAY_RELEASE(&advice->loops);
 	ops_free(advice->loop_of);
 	ops_free(advice->steady);
+	ops_free(advice->step_tracks);
 	ops_free(advice->machine.waits);
 	ops_free(advice->ns);
 	ops_free(advice->self_ns);

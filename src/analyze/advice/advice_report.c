@@ -169,7 +169,7 @@ uint32_t advice_own_site(const struct advice *advice, uint32_t row)
 
 /* --- findings ------------------------------------------------------------------------------------------------------- */
 
-static bool advice_report_keep(struct advice_report *report, const char *bytes, size_t size, struct ops_string *ret_text)
+bool advice_report_keep(struct advice_report *report, const char *bytes, size_t size, struct ops_string *ret_text)
 {
 	char *copy = ops_arena_copy(&report->texts, bytes, size);
 
@@ -223,7 +223,7 @@ void advice_format_line(const struct advice *advice, uint32_t row, char *text, s
 	snprintf(text, size, "%.*s (%.*s:%u)", (int)where.function.size, where.function.bytes, (int)where.file.size, where.file.bytes, where.line);
 }
 
-static bool keep_where(struct advice_report *report, struct advice_where *where)
+bool advice_report_keep_where(struct advice_report *report, struct advice_where *where)
 {
 	return advice_report_keep(report, where->file.bytes, where->file.size, &where->file) &&
 	       advice_report_keep(report, where->function.bytes, where->function.size, &where->function) &&
@@ -233,7 +233,7 @@ static bool keep_where(struct advice_report *report, struct advice_where *where)
 
 OPS_ORDER(compare_costs, struct advice_cost, OPS_DOWN(ns) OPS_UP(row))
 
-static bool same_line(const struct advice_where *a, const struct advice_where *b)
+bool advice_same_line(const struct advice_where *a, const struct advice_where *b)
 {
 	return a->line == b->line && ops_string_equals(a->file, b->file);
 }
@@ -242,7 +242,7 @@ static bool same_line(const struct advice_where *a, const struct advice_where *b
 static bool is_told(const struct advice_finding *finding, const struct advice_where *place)
 {
 	for (size_t i = 0; place->line && i < finding->where_count; i++)
-		if (same_line(&finding->where[i], place))
+		if (advice_same_line(&finding->where[i], place))
 			return true;
 	return false;
 }
@@ -353,7 +353,7 @@ static bool advice_report_push(struct advice_result *result, struct advice_findi
 	             advice_report_keep(result->report, finding.proof.fix.bytes, finding.proof.fix.size, &finding.proof.fix));
 
 	for (size_t i = 0; done && i < finding.where_count; i++)
-		done = keep_where(result->report, &finding.where[i]);
+		done = advice_report_keep_where(result->report, &finding.where[i]);
 	added = done ? OPS_ARRAY_PUSH(&result->findings) : NULL;
 	finding.rule = result->rule;
 	if (added)
@@ -480,7 +480,7 @@ bool advice_report_add(struct advice_report *report, struct advice_finding *find
 static bool same(const struct advice_finding *a, const struct advice_finding *b)
 {
 	return a->rule == b->rule && (a->where_count > 0) == (b->where_count > 0) &&
-	       (!a->where_count || same_line(a->where, b->where));
+	       (!a->where_count || advice_same_line(a->where, b->where));
 }
 
 /* No finding saves a negative time, or more than a step. */

@@ -379,14 +379,13 @@ static bool sum_up_steps(struct advice *advice)
 bool advice_find_steps(struct advice *advice)
 {
 	const struct ops_events *events = advice->events;
-	uint8_t *of_steps = find_step_tracks(advice);
 	size_t at = 0, cursor = 0;
 	bool done;
 
+	advice->step_tracks = find_step_tracks(advice);
 	advice->real_steps = !advice->views->unmarked;
 	advice->steady = find_steady(advice);
-	done = of_steps && advice->steady && find_parallel(advice, of_steps);
-	ops_free(of_steps);
+	done = advice->step_tracks && advice->steady && find_parallel(advice, advice->step_tracks);
 	for (uint32_t row = 0; done && row < events->count; row++) {
 		advice->step_of[row] = steady_step_at(advice, &at, events->start_ns[row]);
 		if ((events->flags[row] & OPS_EVENT_HIDDEN) ||

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "analyze/advice/advice.h"
+#include "analyze/advice/advice_rest.h"
 #include "analyze/fit.h"
 #include "analyze/format.h"
 #include "analyze/views/view_step_stats.h"
@@ -156,7 +157,7 @@ static void append_outcome(struct ops_buffer *out, const struct advice_report *r
 }
 
 #define BASE_ROOM 400
-/* Writes what the percentages refer to, for every output format; nothing if there are no findings. */
+/* Writes what the percentages refer to, for every output format; nothing without percentages. */
 static size_t base_text(const struct advice_report *report, char *text, size_t room)
 {
 	bool waited = report->waited_ratio > VIEW_WAITED_MUCH; /* not NAN */
@@ -164,7 +165,7 @@ static size_t base_text(const struct advice_report *report, char *text, size_t r
 	char step[OPS_FORMAT_ROOM], mean[OPS_FORMAT_ROOM];
 	size_t used;
 
-	if (!report->findings.count || !(report->step_ms > 0))
+	if ((!report->findings.count && !advice_rest_is_shown(&report->rest)) || !(report->step_ms > 0))
 		return 0;
 	ops_format_estimate(step, report->step_ms * 1e6);
 	ops_format_estimate(mean, report->mean_ms * 1e6);
@@ -195,6 +196,7 @@ void advice_write_json(const struct advice_report *report, struct ops_buffer *ou
 	ops_json_open(&json, '{');
 	OPS_JSON_LIST(&json, "findings", i, report->findings.count,
 	              write_finding(&json, report, &report->findings.items[i], false));
+	advice_rest_write_json(report, &json);
 	/* Of the first trace; percentages are shares of this. */
 	ops_json_member_open(&json, "base", '{');
 	ops_json_member_number(&json, "ms", report->step_ms);
@@ -344,8 +346,7 @@ static bool gains(const struct advice_finding *finding)
 	return finding->gain_pct >= 0.05;
 }
 
-/* Without steps in the trace, gains refer to the complete recording. */
-static bool is_per_step(const struct advice_report *report)
+bool advice_is_per_step(const struct advice_report *report)
 {
 	return report->steps || report->traces > 1;
 }
@@ -360,7 +361,7 @@ static void format_gain(const struct advice_report *report, const struct advice_
 		return;
 	ops_format_estimate(ms, finding->gain_ms * 1e6);
 	snprintf(text, 2 * GAIN_ROOM, ": saves %s %s%s (%.1f %%%s%s)", advice_bound_name(finding->rule->bound), ms,
-	         is_per_step(report) ? " a step" : "", finding->gain_pct, warns ? "; " : "", warns ? warning : "");
+	         advice_is_per_step(report) ? " a step" : "", finding->gain_pct, warns ? "; " : "", warns ? warning : "");
 }
 
 static void append_judgement(const struct advice_style *style, const struct advice_report *report,
@@ -491,7 +492,7 @@ static struct ops_string file_name(struct ops_string path)
 static void append_summary(const struct advice_style *style, const struct advice_report *report)
 {
 	ops_buffer_printf(style->out, "\n| finding | severity | gain%s | where |\n|---|---|---|---|\n",
-	                  is_per_step(report) ? " a step" : "");
+	                  advice_is_per_step(report) ? " a step" : "");
 	for (size_t i = 0; i < report->findings.count; i++) {
 		const struct advice_finding *finding = &report->findings.items[i];
 		char ms[OPS_FORMAT_ROOM];
@@ -512,6 +513,45 @@ static void append_summary(const struct advice_style *style, const struct advice
 	}
 }
 
+static bool has_place(const struct advice_where *where)
+{
+	return where->file.size || where->module.size || where->operator_name.size;
+}
+
+/* A line with time that no finding explains. */
+static void append_rest_line(const struct advice_style *style, const struct advice_report *report, const struct advice_rest_line *line)
+{
+	struct advice_where where = line->where;
+	struct ops_buffer text = {0};
+
+	if (where.line)
+		where.operator_name = (struct ops_string){"", 0}; /* the description has them all */
+	append_where(style, &where);
+	advice_rest_describe(report, line, &text);
+	if (style->markdown)
+		ops_buffer_append_text(style->out, has_place(&where) ? "  " : "- ");
+	advice_write_append_wrapped(style, ADVICE_OF_TRACE, ops_buffer_text(&text), text.size, style->markdown ? 0 : has_place(&where) ? 6 : 3);
+	style->out->failed |= text.failed;
+	ops_buffer_release(&text);
+}
+
+static void append_rest(const struct advice_style *style, const struct advice_report *report)
+{
+	const char *hint = advice_rest_hint(report);
+	char title[REST_TITLE_ROOM];
+
+	if (!advice_rest_is_shown(&report->rest))
+		return;
+	advice_rest_title(report, title);
+	ops_buffer_printf(style->out, style->markdown ? "\n### %s\n\n" : "\n%s\n", title);
+	for (size_t i = 0; i < report->rest.lines.count; i++)
+		append_rest_line(style, report, &report->rest.lines.items[i]);
+	if (*hint) {
+		ops_buffer_append_text(style->out, style->markdown ? "\n" : "");
+		advice_append_words(style, ADVICE_OF_TRACE, hint, strlen(hint));
+	}
+}
+
 void advice_write_text(const struct advice_report *report, bool markdown, struct ops_buffer *out)
 {
 	const struct advice_style style = {out, markdown};
@@ -523,6 +563,7 @@ void advice_write_text(const struct advice_report *report, bool markdown, struct
 		append_summary(&style, report);
 	for (size_t i = 0; i < report->findings.count; i++)
 		append_finding(&style, report, &report->findings.items[i], i + 1);
+	append_rest(&style, report);
 	append_hint(&style, report);
 }
 
@@ -548,4 +589,13 @@ void advice_write_brief(const struct advice_report *report, struct ops_buffer *o
 		ops_buffer_append_text(out, "Run opstrobe advise for explanations and fixes\n");
 	else
 		append_count(&style, report);
+	for (size_t i = 0; !count && advice_rest_is_shown(&report->rest) && i < report->rest.lines.count; i++) {
+		const struct advice_rest_line *line = &report->rest.lines.items[i];
+
+		if (!has_place(&line->where))
+			continue;
+		ops_buffer_append_text(out, "Most time:\n");
+		append_rest_line(&style, report, line);
+		break;
+	}
 }

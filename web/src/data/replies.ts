@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 The replies that the views show; docs/openapi.yaml has them all. Times in tables
 // are microseconds; positions in time are nanoseconds since the trace's origin. Types of rows that are declared in C
 // are in tables.ts.
-import type { Block, Module, RooflineRow, SourceFile } from "./tables";
+import type { Block, Module, NotExplained, RooflineRow, SourceFile } from "./tables";
 
 export type { Block, Module, ModuleCosts, SourceFile, SourceLine } from "./tables";
 
@@ -272,8 +272,21 @@ export interface Finding {
 	links: string[];
 }
 
+/** The time of a step that no finding explains. */
+export interface NotExplainedTime {
+	title: string;
+	percent: number;
+	explained_percent: number;
+	ms_per_step: number;
+	/** What a recording needs to show lines. */
+	hint: string | null;
+	lines: NotExplained[];
+}
+
 export interface AdviceReply {
 	findings: Finding[];
+	/** null: less than 5 % of a step. */
+	not_explained: NotExplainedTime | null;
 	/** What percentages refer to; without steps, the complete recording. */
 	base: { steps: number | null; text: string };
 	checked: string[];

@@ -151,6 +151,56 @@ export interface RooflineRow {
 	row: number;
 }
 
+/** A line with time that no finding explains. */
+export interface NotExplained {
+	/** Source file. */
+	file: string | null;
+	/** Line of the file. */
+	line: number | null;
+	/** Function of the line. */
+	function: string | null;
+	/** Module of the longest event. */
+	module: string | null;
+	/** Longest operator; without lines and modules, the operator or kernel itself. */
+	operator: string | null;
+	/** Trace of the row; its place among the traces. */
+	trace: number | null;
+	/** Longest event there. */
+	row: number | null;
+	/** Time that no finding explains, of a step. */
+	percent: number;
+	/** The same. */
+	ms_per_step: number;
+	/** Part of it in which a device works, of a step. */
+	device_percent: number;
+	/** Part in operators. */
+	operators_percent: number;
+	/** Part in Python, and between operators. */
+	python_percent: number;
+	/** Part in which a call waits. */
+	waiting_percent: number;
+	/** Part in collectives. */
+	communication_percent: number;
+	/** Part in which the device is idle. */
+	idle_percent: number;
+	/** Part in which no recorded event of the step runs. */
+	outside_percent: number;
+	/** State of the thread during most of its waits: gil, lock, io, process, sleeping. */
+	waits_for: string | null;
+	/** Operators with the most of it, with their percentages of a step. */
+	operators: string | null;
+	/** Operators that it calls, without their backward passes. */
+	calls_per_step: number;
+	/** Largest input of the longest operator. */
+	tensor: string | null;
+	/** Lower bound of the time of its operators, of their time; null: unknown. */
+	percent_of_roof: number | null;
+	/** What is unusual about the tensors of its operators. */
+	unusual: string | null;
+	/** All of this in a sentence or two. */
+	text: string;
+}
+
 /** Titles, kinds and meanings of columns, by table and name. */
 export const TABLES = {
 	overview: {

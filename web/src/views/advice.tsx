@@ -10,6 +10,7 @@ import { useReply } from "../data/reply";
 import { Await } from "../widgets/await";
 import { Choice } from "../widgets/choice";
 import { FindingCard, Gain, noFindings } from "./finding";
+import { NotExplained } from "./not_explained";
 import { runOf } from "./runs";
 
 export function Advice({ source, trace, traces }: ViewProps) {
@@ -31,7 +32,16 @@ export function Advice({ source, trace, traces }: ViewProps) {
 				/>
 			)}
 			<Await reply={reply} what="advice">
-				{(advice) => (advice.findings.length === 0 ? <NothingFound trace={trace} {...advice} /> : <Findings trace={trace.id} asked={asked} advice={advice} />)}
+				{(advice) =>
+					advice.findings.length === 0 ? (
+						<>
+							<NothingFound trace={trace} {...advice} />
+							<NotExplained trace={trace.id} asked={asked} time={advice.not_explained} />
+						</>
+					) : (
+						<Findings trace={trace.id} asked={asked} advice={advice} />
+					)
+				}
 			</Await>
 		</div>
 	);
@@ -63,6 +73,7 @@ function Findings({ trace, asked, advice }: { trace: string; asked: readonly str
 				{findings.map((finding, i) => (
 					<FindingCard key={i} trace={trace} asked={asked} finding={finding} whole={advice.base.steps ? "a step" : "the recording"} index={i} chosen={chosen === String(i)} />
 				))}
+				<NotExplained trace={trace} asked={asked} time={advice.not_explained} />
 			</div>
 		</div>
 	);

@@ -109,7 +109,7 @@ function isWeb(link: string): boolean {
 	return /^https?:\/\//.test(link);
 }
 
-function Places({ trace, asked, where }: { trace: string; asked: readonly string[]; where: readonly Where[] }) {
+export function Places({ trace, asked, where }: { trace: string; asked: readonly string[]; where: readonly Where[] }) {
 	const known = where.filter((place) => place.file ?? place.function ?? place.module ?? place.operator ?? place.row);
 	if (known.length === 0) return null;
 	return (

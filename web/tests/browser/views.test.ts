@@ -103,7 +103,7 @@ describe.each(TRACES)("%s", (_, path) => {
 	});
 
 	test("advice", async () => {
-		const { findings, checked } = printed("advise", path) as AdviceReply;
+		const { findings, not_explained: rest, checked } = printed("advise", path) as AdviceReply;
 		const tab = await open("advice");
 		await tab.page.locator(findings.length > 0 ? ".finding" : ".empty").first().waitFor();
 		expect(await tab.page.locator(".finding h2").allInnerTexts()).toEqual(findings.map((finding) => finding.title));
@@ -117,6 +117,13 @@ describe.each(TRACES)("%s", (_, path) => {
 			expect(text).toContain(plain(finding.evidence));
 			expect(text).toContain(plain(finding.advice));
 			if (finding.predicted_gain_percent) expect(text).toContain(`save ${finding.predicted_gain_bound} ${finding.predicted_gain_percent.toFixed(1)} %`);
+		}
+		const section = tab.page.getByRole("region", { name: "Not explained by a finding" });
+		expect(await section.count()).toBe(rest === null ? 0 : 1);
+		if (rest) {
+			expect(await section.getByRole("heading").innerText()).toBe(rest.title);
+			expect(await section.locator("li > p").allInnerTexts()).toEqual(rest.lines.map((line) => line.text));
+			expect(await section.locator(".gain-figure").allInnerTexts()).toEqual(rest.lines.map((line) => `${line.percent.toFixed(1)} %`));
 		}
 		await tab.close();
 		tab.expectQuiet();

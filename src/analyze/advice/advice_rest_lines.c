@@ -1,0 +1,655 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The lines at which the time is that no finding explains, and what they do.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/advice/advice.h"
+#include "analyze/advice/advice_rest.h"
+#include "analyze/advice/advice_unusual.h"
+#include "analyze/roofline/roofline.h"
+#include "base/alloc.h"
+#include "base/intern.h"
+#include "base/order.h"
+#include "base/text.h"
+
+#define KEPT_MAX 64         /* lines of a trace that are kept for the average over traces */
+#define SHOWN_MAX 8         /* lines that are reported */
+#define LINE_PCT_MIN 1.0    /* and the minimum part of a step of each but the first */
+#define SHARE_MIN 0.5       /* minimum share of a line that has something in common */
+#define UNUSUAL_MIN 0.25    /* minimum share of a line in operators with unusual tensors */
+
+#define ROW_MIN 0.0005      /* minimum share of a step of an operator whose tensors are examined */
+
+/* A line, module, operator or kernel. */
+struct rest_group {
+	uint32_t site;   /* OPS_NONE: none */
+	uint32_t row;    /* forward operator with the most time below it, or the row with the most self time */
+	uint32_t name;   /* of an operator or kernel without line and module; else OPS_NONE */
+	bool of_operator; /* `row` is an operator */
+	double row_ns;
+	double all_ns, ns[REST_KINDS];
+	double wait_ns[OPS_THREAD_STATES];
+	double roof_ns, bound_ns; /* time of operators with a lower bound, and that bound */
+	double loop_ns, copied_ns;
+	double unusual_ns, unusual_row_ns;
+	uint64_t calls;
+	uint32_t unusual_row;
+	struct unusual_call unusual;
+};
+
+struct group_operator {
+	uint32_t group;
+	uint32_t name;
+	double ns;
+};
+
+struct rest_lines {
+	const struct advice *advice;
+	struct rest_times times;
+	double *device_ns;   /* by row: device work that it launches itself */
+	double *below_ns;    /* by row: time of it and the rows below that no finding explains */
+	uint32_t *outermost; /* by row: the operator around it, or the forward one of its backward pass; OPS_NONE: none */
+	uint32_t *group_of;  /* by row; OPS_NONE: none */
+	uint8_t *copies;     /* by string: copies or converts */
+	struct ops_intern modules;
+	struct ops_map numbers, operator_numbers;
+	OPS_ARRAY(struct rest_group) groups;
+	OPS_ARRAY(struct group_operator) operators;
+};
+
+static double row_ns(const struct rest_lines *lines, uint32_t row)
+{
+	return lines->times.self_ns[row] * lines->times.part[row];
+}
+
+/* --- groups ----------------------------------------------------------------------------------------------------------- */
+
+static bool is_step_mark(const struct advice *advice, uint32_t row)
+{
+	return advice->views->parts[row] == VIEW_STEP;
+}
+
+/* Returns the place of the self time of a row. */
+static uint32_t self_site(const struct advice *advice, uint32_t row)
+{
+	uint32_t frame = is_step_mark(advice, row) && advice->caller[row] != OPS_NONE ? advice->caller[row] : row;
+	uint32_t site = advice_own_site(advice, frame);
+
+	return site == OPS_NONE ? advice->site[frame] : site;
+}
+
+enum { KEY_LINE = 1, KEY_MODULE, KEY_OPERATOR, KEY_NOWHERE };
+
+static uint64_t rest_line_key(uint32_t site)
+{
+	return (uint64_t)KEY_LINE << 32 | site;
+}
+
+/* Returns the group of a place, which it adds if it is new; OPS_NONE if out of memory. */
+static uint32_t find_group(struct rest_lines *lines, uint32_t site, uint32_t row)
+{
+	const struct advice *advice = lines->advice;
+	struct ops_string module = site == OPS_NONE ? ops_place_module(&advice->places, row) : (struct ops_string){"", 0};
+	uint32_t operator = lines->outermost[row] == OPS_NONE ? row : lines->outermost[row], name = advice->events->name[operator], number;
+	uint64_t key = site != OPS_NONE ? rest_line_key(site) : (uint64_t)KEY_OPERATOR << 32 | name;
+	struct rest_group *group;
+	bool is_new;
+
+	if (module.size)
+		key = (uint64_t)KEY_MODULE << 32 | ops_intern_add(&lines->modules, module.bytes, module.size);
+	else if (site == OPS_NONE && is_step_mark(advice, row)) {
+		key = (uint64_t)KEY_NOWHERE << 32;
+		name = OPS_NONE;
+	}
+	number = ops_map_number(&lines->numbers, key);
+	is_new = number == lines->groups.count;
+	group = OPS_ARRAY_AT(&lines->groups, number);
+	if (!group)
+		return OPS_NONE;
+	if (is_new)
+		*group = (struct rest_group){.site = site, .row = OPS_NONE, .name = site == OPS_NONE && !module.size ? name : OPS_NONE, .unusual_row = OPS_NONE};
+	return number;
+}
+
+static bool rest_add_operator(struct rest_lines *lines, uint32_t number, uint32_t name, double ns)
+{
+	uint32_t at = ops_map_number(&lines->operator_numbers, (uint64_t)number << 32 | name);
+	struct group_operator *operator = OPS_ARRAY_AT(&lines->operators, at);
+
+	if (!operator)
+		return false;
+	operator->group = number;
+	operator->name = name;
+	operator->ns += ns;
+	return true;
+}
+
+static void add_time(struct rest_group *group, enum advice_rest_kind kind, double ns)
+{
+	group->ns[kind] += ns;
+	group->all_ns += ns;
+}
+
+/* --- rows ------------------------------------------------------------------------------------------------------------- */
+
+static enum advice_rest_kind rest_kind_of(const struct rest_lines *lines, uint32_t row)
+{
+	const struct advice *advice = lines->advice;
+	uint32_t operator = lines->outermost[row];
+
+	if (advice_is_device_work(advice, row))
+		return REST_DEVICE;
+	if (advice->views->names[advice->events->name[operator == OPS_NONE ? row : operator]] & VIEW_NAME_COLLECTIVE)
+		return REST_COMMUNICATION;
+	if (advice->views->device_events.count)
+		return REST_IDLE;
+	if (is_step_mark(advice, row) && self_site(advice, row) == OPS_NONE)
+		return REST_OUTSIDE;
+	if (advice->zone[row] & ADVICE_WAITING)
+		return REST_WAITING;
+	return operator != OPS_NONE ? REST_OPERATORS : REST_PYTHON;
+}
+
+/* The operator of a group with the most time, or without operators the row with the most self time. */
+static void find_longest(struct rest_lines *lines, struct rest_group *group, uint32_t row)
+{
+	const struct advice *advice = lines->advice;
+	bool is_operator = lines->outermost[row] == row && advice->forward[row] == OPS_NONE;
+	double ns = is_operator ? lines->below_ns[row] : row_ns(lines, row);
+
+	if (lines->outermost[row] != OPS_NONE && !is_operator) {
+		group->row = group->row == OPS_NONE ? row : group->row;
+		return;
+	}
+	if (is_operator) {
+		group->calls += ns > 0;
+		group->loop_ns += advice->zone[row] & ADVICE_IN_ROW_LOOP ? ns : 0;
+		group->copied_ns += lines->copies[advice->events->name[row]] ? ns : 0;
+	}
+	if (group->row != OPS_NONE && (is_operator == group->of_operator ? ns <= group->row_ns : group->of_operator))
+		return;
+	group->row = row;
+	group->row_ns = ns;
+	group->of_operator = is_operator;
+}
+
+/* Adds the time of a row, without its waits, which have separate places. */
+static bool rest_add_row(struct rest_lines *lines, uint32_t row)
+{
+	const struct advice *advice = lines->advice;
+	double ns = row_ns(lines, row), self_ns = lines->times.self_ns[row], device_ns = lines->device_ns[row], waits_ns;
+	uint32_t number, operator = lines->outermost[row];
+	struct rest_group *group;
+
+	if (self_ns <= 0 && operator != row)
+		return true;
+	number = find_group(lines, self_site(advice, row), row);
+	if (number == OPS_NONE)
+		return false;
+	lines->group_of[row] = number;
+	group = &lines->groups.items[number];
+	if (self_ns > 0) {
+		device_ns = device_ns < self_ns ? device_ns : self_ns;
+		waits_ns = (double)advice->stalled_self_ns[row] < self_ns - device_ns ? (double)advice->stalled_self_ns[row] : self_ns - device_ns;
+		add_time(group, REST_DEVICE, lines->times.part[row] * device_ns);
+		add_time(group, rest_kind_of(lines, row), lines->times.part[row] * (self_ns - device_ns - waits_ns));
+	}
+	find_longest(lines, group, row);
+	if (operator == OPS_NONE && !advice_is_device_work(advice, row))
+		return true;
+	return ns <= 0 || rest_add_operator(lines, number, advice->events->name[operator == OPS_NONE ? row : operator], ns);
+}
+
+/* Waits in the self time of rows, at the lines at which they wait. */
+static bool rest_add_stalls(struct rest_lines *lines)
+{
+	const struct advice *advice = lines->advice;
+
+	for (size_t i = 0; i < advice->stalls.count; i++) {
+		const struct advice_stall *stall = &advice->stalls.items[i];
+		double self_ns = lines->times.self_ns[stall->row], stalled_ns = (double)advice->stalled_self_ns[stall->row], ns;
+		uint32_t number;
+
+		if (self_ns <= 0 || stalled_ns <= 0)
+			continue;
+		ns = (double)stall->ns * lines->times.part[stall->row] * (stalled_ns > self_ns ? self_ns / stalled_ns : 1);
+		number = find_group(lines, stall->site, stall->row);
+		if (number == OPS_NONE)
+			return false;
+		add_time(&lines->groups.items[number], REST_WAITING, ns);
+		lines->groups.items[number].wait_ns[stall->state] += ns;
+		if (lines->groups.items[number].row == OPS_NONE)
+			lines->groups.items[number].row = stall->row;
+	}
+	return true;
+}
+
+/* Time in which only collectives run, at the lines that start them. */
+static bool add_exposed(struct rest_lines *lines)
+{
+	const struct advice *advice = lines->advice;
+	double all_ns = 0;
+
+	for (int pass = 0; lines->times.exposed_ns > 0 && pass < 2; pass++)
+		for (size_t i = 0; i < advice->views->device_events.count; i++) {
+			const struct view_device_event *event = &advice->views->device_events.items[i];
+			uint32_t row = advice_launch_row(advice, event), number;
+			double ns = (double)ops_difference(advice->events->end_ns[event->row], advice->events->start_ns[event->row]);
+
+			if (!event->communicates || advice->step_of[event->row] == OPS_NONE)
+				continue;
+			all_ns += pass ? 0 : ns;
+			if (!pass || all_ns <= 0)
+				continue;
+			number = find_group(lines, advice->site[row], row);
+			if (number == OPS_NONE || !rest_add_operator(lines, number, advice->events->name[event->row], lines->times.exposed_ns * ns / all_ns))
+				return false;
+			add_time(&lines->groups.items[number], REST_COMMUNICATION, lines->times.exposed_ns * ns / all_ns);
+			if (lines->groups.items[number].row == OPS_NONE)
+				lines->groups.items[number].row = row;
+		}
+	if (all_ns <= 0)
+		lines->times.exposed_ns = 0;
+	return true;
+}
+
+/* Kernels that no operator launches, as those of graphs, are named at the line that launches them. */
+static bool add_kernels(struct rest_lines *lines)
+{
+	const struct advice *advice = lines->advice;
+
+	for (size_t i = 0; i < advice->views->device_events.count; i++) {
+		const struct view_device_event *event = &advice->views->device_events.items[i];
+		uint32_t row = advice_launch_row(advice, event);
+		double ns = (double)advice->ns[event->row] * lines->times.part[row];
+
+		if (row == event->row || event->communicates || lines->group_of[row] == OPS_NONE || lines->outermost[row] != OPS_NONE || ns <= 0)
+			continue;
+		if (!rest_add_operator(lines, lines->group_of[row], advice->events->name[event->row], ns))
+			return false;
+	}
+	return true;
+}
+
+/* Rules that claim nothing explain time at the places of their findings. */
+static void subtract_costs(struct rest_lines *lines, const struct advice_explanations *explanations, size_t first)
+{
+	for (size_t i = 0; i < explanations->items.count; i++) {
+		const struct advice_explained *explained = &explanations->items.items[i];
+		double gain_ns, scale;
+
+		if (!explained->costs.count || !rest_is_reported(lines->advice, explained->rule, first, &gain_ns))
+			continue;
+		scale = gain_ns < explained->cost_ns ? gain_ns / explained->cost_ns : 1;
+		for (size_t n = 0; n < explained->costs.count; n++) {
+			const struct advice_cost *cost = &explained->costs.items[n];
+			uint32_t number = cost->site != OPS_NONE  ? ops_map_find(&lines->numbers, rest_line_key(cost->site))
+			                  : cost->row != OPS_NONE ? lines->group_of[cost->row]
+			                                          : OPS_NONE;
+			struct rest_group *group = number != OPS_NONE ? &lines->groups.items[number] : NULL;
+			double left_ns = group ? group->all_ns - scale * (double)cost->ns : 0;
+
+			if (!group || group->all_ns <= 0)
+				continue;
+			for (int kind = 0; kind < REST_KINDS; kind++)
+				group->ns[kind] *= left_ns > 0 ? left_ns / group->all_ns : 0;
+			group->all_ns = left_ns > 0 ? left_ns : 0;
+		}
+	}
+}
+
+/* --- roof and tensors ------------------------------------------------------------------------------------------------- */
+
+static bool add_bounds(struct rest_lines *lines)
+{
+	const struct advice *advice = lines->advice;
+	struct roofline roofline;
+	bool done;
+
+	if (!(advice->has & ADVICE_NEEDS_ROOF) || !(advice->has & ADVICE_NEEDS_SHAPES))
+		return true;
+	done = roofline_init(&roofline, advice->trace, OPS_ROOFLINE_OPERATOR, NULL, NULL) == OPS_OK;
+	for (size_t i = 0; done && i < roofline.calls.count; i++) {
+		const struct roofline_call *call = &roofline.calls.items[i];
+		uint32_t number = lines->group_of[call->row];
+		double part = lines->times.part[call->row], ns = (double)(roofline.has_device_work ? call->time_ns : advice_ns(advice, call->row));
+
+		if (number == OPS_NONE || !call->roof || call->roof->source == ROOF_UNKNOWN || ns <= 0)
+			continue;
+		lines->groups.items[number].roof_ns += part * ns;
+		lines->groups.items[number].bound_ns += part * (call->bound_ns < ns ? call->bound_ns : ns);
+	}
+	roofline_release(&roofline);
+	return done;
+}
+
+static bool add_unusual(struct rest_lines *lines)
+{
+	const struct advice *advice = lines->advice;
+	uint8_t *grown = advice->flow ? advice_unusual_grown(advice) : NULL;
+
+	for (uint32_t row = 0; grown && row < advice->events->count; row++) {
+		uint32_t number = lines->group_of[row];
+		enum operator_kind kind = advice_kind(advice, row);
+		double ns = lines->below_ns[row];
+		struct rest_group *group;
+		struct unusual_call call;
+
+		if (number == OPS_NONE || advice->flow->memory.rows.node[row] != row || lines->outermost[row] != row || 
+		    ns * (double)advice->step_count < ROW_MIN * (double)advice->steps_ns)
+			continue;
+		call = advice_unusual_of(advice, grown, row);
+		if (!call.kind)
+			call.kind = advice_unusual_layout(advice, row, kind >= OPERATOR_PRODUCT);
+		group = &lines->groups.items[number];
+		group->unusual_ns += call.kind ? ns : 0;
+		if (!call.kind || ns <= group->unusual_row_ns)
+			continue;
+		group->unusual = call;
+		group->unusual_row = row;
+		group->unusual_row_ns = ns;
+	}
+	ops_free(grown);
+	return grown || !advice->flow;
+}
+
+/* --- lines ------------------------------------------------------------------------------------------------------------ */
+
+static bool rest_keep_text(struct advice_report *report, const char *text, struct ops_string *ret_text)
+{
+	return advice_report_keep(report, text, strlen(text), ret_text);
+}
+
+static bool describe_tensors(const struct rest_lines *lines, const struct rest_group *group, struct advice_rest_line *line)
+{
+	const struct advice *advice = lines->advice;
+	struct ops_input input = {0};
+	char text[1024] = "";
+
+	if (group->of_operator)
+		input = advice_largest_input(advice, group->row);
+	if (group->loop_ns >= SHARE_MIN * group->all_ns)
+		snprintf(text, sizeof(text), "A loop calls operators on one row after another.");
+	else if (group->copied_ns >= SHARE_MIN * group->all_ns)
+		snprintf(text, sizeof(text), "Most of the time is copies and conversions.");
+	if (group->unusual.kind && group->unusual_ns >= UNUSUAL_MIN * group->all_ns) {
+		size_t used = strlen(text);
+
+		text[used] = used ? ' ' : '\0';
+		used += used > 0;
+		snprintf(text + used, sizeof(text) - used, "%s: ", advice_name(advice, group->unusual_row).bytes);
+		used = strlen(text);
+		advice_describe_unusual(advice, &group->unusual, group->unusual_row, text + used, sizeof(text) - used);
+	}
+	return rest_keep_text(advice->report, text, &line->unusual) &&
+	       rest_keep_text(advice->report, input.tag ? advice_describe_tensor(&input).text : "", &line->tensor);
+}
+
+/* Adds the operators of a group with the most time. */
+static bool describe_operators(const struct rest_lines *lines, uint32_t number, struct advice_rest_line *line)
+{
+	const struct advice *advice = lines->advice;
+	double most[REST_OPERATORS_MAX] = {0};
+	uint32_t names[REST_OPERATORS_MAX];
+
+	for (size_t i = 0; i < lines->operators.count; i++) {
+		const struct group_operator *operator = &lines->operators.items[i];
+		int at = REST_OPERATORS_MAX;
+
+		if (operator->group != number)
+			continue;
+		while (at > 0 && operator->ns > most[at - 1])
+			at--;
+		if (at == REST_OPERATORS_MAX)
+			continue;
+		memmove(&most[at + 1], &most[at], (size_t)(REST_OPERATORS_MAX - 1 - at) * sizeof(*most));
+		memmove(&names[at + 1], &names[at], (size_t)(REST_OPERATORS_MAX - 1 - at) * sizeof(*names));
+		most[at] = operator->ns;
+		names[at] = operator->name;
+	}
+	for (int i = 0; i < REST_OPERATORS_MAX && most[i] > 0; i++) {
+		static const char engine[] = "autograd::engine::evaluate_function: ";
+		struct ops_string name = ops_trace_string(advice->trace, names[i]);
+
+		if (ops_string_starts(name, engine))
+			name = (struct ops_string){name.bytes + strlen(engine), name.size - strlen(engine)};
+		line->operators[i].pct = advice_percent(advice, most[i]);
+		if (!advice_report_keep(advice->report, name.bytes, name.size, &line->operators[i].name))
+			return false;
+	}
+	return true;
+}
+
+static bool describe_group(const struct rest_lines *lines, uint32_t number, struct advice_rest_line *line)
+{
+	static const char *const names[] = {OPS_THREAD_STATE_NAMES};
+	const struct rest_group *group = &lines->groups.items[number];
+	const struct advice *advice = lines->advice;
+	int waits = OPS_THREAD_STATES;
+
+	*line = (struct advice_rest_line){.where = advice_describe(advice, group->site, group->row), .ns = group->all_ns / (double)advice->step_count,
+	                                  .pct = advice_percent(advice, group->all_ns), .calls = advice_per_step(advice, group->calls),
+	                                  .roof_pct = group->roof_ns >= SHARE_MIN * group->all_ns ? 100 * group->bound_ns / group->roof_ns : (double)NAN};
+	if (group->name != OPS_NONE)
+		line->where.operator_name = ops_trace_string(advice->trace, group->name);
+	for (int kind = 0; kind < REST_KINDS; kind++)
+		line->kinds[kind] = advice_percent(advice, group->ns[kind]);
+	for (int state = 0; state < OPS_THREAD_STATES; state++)
+		if (group->wait_ns[state] > (waits == OPS_THREAD_STATES ? 0 : group->wait_ns[waits]))
+			waits = state;
+	return advice_report_keep_where(advice->report, &line->where) && describe_operators(lines, number, line) && describe_tensors(lines, group, line) &&
+	       rest_keep_text(advice->report, waits == OPS_THREAD_STATES ? "" : names[waits], &line->waits_for);
+}
+
+/* Returns true if two lines of different traces, or of two functions at a line, are the same. */
+static bool is_same_rest(const struct advice_where *a, const struct advice_where *b)
+{
+	if (a->line || b->line)
+		return advice_same_line(a, b);
+	return ops_string_equals(a->module, b->module) && (a->module.size || ops_string_equals(a->operator_name, b->operator_name));
+}
+
+/* Adds a line to that of the same place, of which the one with more time is described. */
+static bool merge_line(struct advice_rest *rest, const struct advice_rest_line *line)
+{
+	for (size_t i = 0; i < rest->lines.count; i++) {
+		struct advice_rest_line *same = &rest->lines.items[i], sum = line->pct > same->pct ? *line : *same;
+
+		if (!is_same_rest(&same->where, &line->where))
+			continue;
+		sum.ns = same->ns + line->ns;
+		sum.pct = same->pct + line->pct;
+		sum.calls = same->calls + line->calls;
+		for (int kind = 0; kind < REST_KINDS; kind++)
+			sum.kinds[kind] = same->kinds[kind] + line->kinds[kind];
+		*same = sum;
+		return true;
+	}
+	return OPS_ARRAY_APPEND(&rest->lines, *line);
+}
+
+struct rest_rank {
+	double ns;
+	uint32_t group;
+};
+
+OPS_ORDER(compare_rest_ranks, struct rest_rank, OPS_DOWN(ns) OPS_UP(group))
+
+static bool report_groups(struct rest_lines *lines)
+{
+	const struct advice *advice = lines->advice;
+	struct rest_rank *ranks = ops_realloc_array(NULL, lines->groups.count + 1, sizeof(*ranks));
+	double outside_ns = (double)advice->steps_ns - lines->times.all_ns - lines->times.exposed_ns, sum_ns = outside_ns > 0 ? outside_ns : 0;
+	struct advice_rest *rest = &advice->report->rest;
+	size_t used = 0;
+	bool done = ranks != NULL;
+
+	for (uint32_t i = 0; done && i < lines->groups.count; i++) {
+		sum_ns += lines->groups.items[i].all_ns;
+		if (lines->groups.items[i].all_ns > 0)
+			ranks[used++] = (struct rest_rank){lines->groups.items[i].all_ns, i};
+	}
+	if (used)
+		qsort(ranks, used, sizeof(*ranks), compare_rest_ranks);
+	for (size_t i = 0; done && i < used && i < KEPT_MAX; i++) {
+		struct advice_rest_line line;
+
+		done = describe_group(lines, ranks[i].group, &line) && merge_line(rest, &line);
+		rest->has_lines |= line.where.line != 0;
+	}
+	if (done && outside_ns > 0) {
+		struct advice_rest_line line = {.where = {.trace = advice->report->traces, .row = OPS_NONE}, .ns = outside_ns / (double)advice->step_count,
+		                                .pct = advice_percent(advice, outside_ns), .roof_pct = (double)NAN};
+
+		line.kinds[advice->views->device_events.count ? REST_IDLE : REST_OUTSIDE] = line.pct;
+		done = merge_line(rest, &line);
+	}
+	ops_free(ranks);
+	sum_ns = sum_ns < (double)advice->steps_ns ? sum_ns : (double)advice->steps_ns;
+	rest->ns += sum_ns / (double)advice->step_count;
+	rest->pct += advice_percent(advice, sum_ns);
+	rest->explained_pct += 100 - advice_percent(advice, sum_ns);
+	rest->traces++;
+	return done;
+}
+
+/* --- trace ------------------------------------------------------------------------------------------------------------ */
+
+static void rest_find_rows(struct rest_lines *lines)
+{
+	const struct advice *advice = lines->advice;
+	const struct ops_events *events = advice->events;
+
+	for (uint32_t row = 0; row < events->count; row++) {
+		uint32_t parent = events->parent[row], outer = parent == OPS_NONE ? OPS_NONE : lines->outermost[parent];
+
+		if (outer == OPS_NONE && advice_is_operator(advice, row) && !is_step_mark(advice, row) && advice->views->parts[row] == VIEW_OPERATOR)
+			outer = row;
+		if (advice->forward[row] != OPS_NONE)
+			outer = lines->outermost[advice->forward[row]] != OPS_NONE ? lines->outermost[advice->forward[row]] : advice->forward[row];
+		lines->outermost[row] = outer;
+		lines->device_ns[row] += (double)advice->device_ns[row];
+		if (parent != OPS_NONE)
+			lines->device_ns[parent] -= (double)advice->device_ns[row];
+	}
+	for (uint32_t row = (uint32_t)events->count; row-- > 0;) {
+		lines->below_ns[row] += row_ns(lines, row);
+		if (events->parent[row] != OPS_NONE)
+			lines->below_ns[events->parent[row]] += lines->below_ns[row];
+	}
+}
+
+static bool find_lines(struct rest_lines *lines, const struct advice_explanations *explanations, size_t first)
+{
+	static const char *const copies[] = {"aten::copy_", "aten::clone", "aten::contiguous", "aten::to", "aten::_to_copy", "aten::cat", "aten::stack", NULL};
+	const struct advice *advice = lines->advice;
+	size_t count = advice->events->count + 1;
+	bool done = rest_times_find(advice, explanations, first, &lines->times);
+
+	lines->device_ns = ops_alloc_zeroed(count, sizeof(*lines->device_ns));
+	lines->below_ns = ops_alloc_zeroed(count, sizeof(*lines->below_ns));
+	lines->outermost = ops_alloc_none(count);
+	lines->group_of = ops_alloc_none(count);
+	lines->copies = advice_names(advice, copies);
+	done = done && lines->device_ns && lines->below_ns && lines->outermost && lines->group_of && lines->copies;
+	if (done)
+		rest_find_rows(lines);
+	for (uint32_t row = 0; done && row < advice->events->count; row++)
+		done = rest_add_row(lines, row);
+	done = done && rest_add_stalls(lines) && add_exposed(lines) && add_kernels(lines) && add_bounds(lines) && add_unusual(lines);
+	if (!done)
+		return false;
+	subtract_costs(lines, explanations, first);
+	return report_groups(lines);
+}
+
+bool advice_rest_add(const struct advice *advice, const struct advice_explanations *explanations, size_t first)
+{
+	struct rest_lines lines = {.advice = advice};
+	bool done;
+
+	if (advice->is_of_samples || advice->has_no_times || advice->steps_ns <= 0 || !advice->step_count)
+		return true;
+	done = find_lines(&lines, explanations, first);
+	rest_times_release(&lines.times);
+	ops_free(lines.device_ns);
+	ops_free(lines.below_ns);
+	ops_free(lines.outermost);
+	ops_free(lines.group_of);
+	ops_free(lines.copies);
+	ops_intern_release(&lines.modules);
+	ops_map_release(&lines.numbers);
+	ops_map_release(&lines.operator_numbers);
+	OPS_ARRAY_RELEASE(&lines.groups);
+	OPS_ARRAY_RELEASE(&lines.operators);
+	return done;
+}
+
+/* --- report ----------------------------------------------------------------------------------------------------------- */
+
+static void subtract_from_line(struct advice_rest *rest, struct advice_rest_line *line, enum advice_rest_kind kind, double pct)
+{
+	double part = line->pct > 0 ? pct / line->pct : 0;
+
+	rest->ns -= line->ns * part;
+	rest->pct -= pct;
+	rest->explained_pct += pct;
+	line->ns -= line->ns * part;
+	line->pct -= pct;
+	line->kinds[kind] -= pct;
+}
+
+/* Findings about a run explain communication, as much as they gain. */
+static void subtract_communication(struct advice_report *report)
+{
+	struct advice_rest *rest = &report->rest;
+	double gain_pct = 0, all_pct = 0;
+
+	for (size_t i = 0; i < report->findings.count; i++)
+		gain_pct += report->findings.items[i].rule->find_in_ranks ? report->findings.items[i].gain_pct : 0;
+	for (size_t i = 0; i < rest->lines.count; i++)
+		all_pct += rest->lines.items[i].kinds[REST_COMMUNICATION];
+	for (size_t i = 0; all_pct > 0 && i < rest->lines.count; i++) {
+		struct advice_rest_line *line = &rest->lines.items[i];
+
+		subtract_from_line(rest, line, REST_COMMUNICATION, line->kinds[REST_COMMUNICATION] * (gain_pct < all_pct ? gain_pct / all_pct : 1));
+	}
+}
+
+static void average_line(struct advice_rest_line *line, double traces)
+{
+	line->ns /= traces;
+	line->pct /= traces;
+	line->calls /= traces;
+	for (int kind = 0; kind < REST_KINDS; kind++)
+		line->kinds[kind] /= traces;
+}
+
+OPS_ORDER(compare_rest_lines, struct advice_rest_line, OPS_DOWN(pct) OPS_UP(where.line) OPS_UP(where.row))
+
+void advice_rest_finish(struct advice_report *report)
+{
+	struct advice_rest *rest = &report->rest;
+	double traces = rest->traces ? (double)rest->traces : 1;
+	size_t shown = 0;
+
+	rest->ns /= traces;
+	rest->pct /= traces;
+	rest->explained_pct /= traces;
+	for (size_t i = 0; i < rest->lines.count; i++)
+		average_line(&rest->lines.items[i], traces);
+	subtract_communication(report);
+	for (size_t i = 0; i < rest->lines.count; i++)
+		for (int n = 0; n < REST_OPERATORS_MAX; n++)
+			if (rest->lines.items[i].operators[n].pct > rest->lines.items[i].pct)
+				rest->lines.items[i].operators[n].pct = rest->lines.items[i].pct;
+	if (rest->lines.count)
+		qsort(rest->lines.items, rest->lines.count, sizeof(*rest->lines.items), compare_rest_lines);
+	while (shown < rest->lines.count && shown < SHOWN_MAX && rest->lines.items[shown].pct >= (shown ? LINE_PCT_MIN : 0.05))
+		shown++;
+	rest->lines.count = shown;
+}

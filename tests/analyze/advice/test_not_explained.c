@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * analyze/advice: the time that no finding explains. Claimed time and the rest are the step, and each line has its share.
+ */
+#include "device_trace.h"
+
+
+static void rest_python(struct device_trace *trace, const char *name, int id, int parent, double us, double duration_us)
+{
+	char args[96];
+
+	snprintf(args, sizeof(args), "\"Python id\": %d, \"Python parent id\": %d", id, parent);
+	device_trace_add(trace, "python_function", name, 1, 1, us, duration_us, args);
+}
+
+/* Four steps of 1 ms: attend() calls an operator of 600 us, update() one of 200 us, and 100 us are in no function. */
+static void add_steps(struct device_trace *trace, const char *operator_name)
+{
+	for (int step = 0; step < 4; step++) {
+		double at = 1000 * step;
+
+		device_trace_step(trace, step, at, 1000);
+		rest_python(trace, "train.py(10): attend", 10 + 2 * step, 0, at + 10, 650);
+		device_trace_host(trace, "cpu_op", operator_name, at + 20, 600);
+		rest_python(trace, "train.py(30): update", 11 + 2 * step, 0, at + 680, 250);
+		device_trace_host(trace, "cpu_op", "aten::lerp", at + 700, 200);
+	}
+}
+
+/* Returns a number member after the first occurrence of a text in the section; -1 if there is none. */
+static double number_after(const char *json, const char *text, const char *member)
+{
+	char key[64];
+	const char *at = strstr(strstr(json, "\"not_explained\":"), text);
+
+	snprintf(key, sizeof(key), "\"%s\":", member);
+	at = at ? strstr(at, key) : NULL;
+	return at ? strtod(at + strlen(key), NULL) : -1;
+}
+
+static double rest_percent(const char *json)
+{
+	return number_after(json, "\"not_explained\":", "percent");
+}
+
+static void splits_a_step_by_line(void **state)
+{
+	struct device_trace trace;
+	char *text;
+
+	(void)state;
+	device_trace_open(&trace);
+	add_steps(&trace, "aten::bmm");
+	text = device_trace_advise(&trace);
+	assert_float_equal(rest_percent(text) + number_after(text, "\"not_explained\":", "explained_percent"), 100, 1e-6);
+	assert_float_equal(number_after(text, "\"function\":\"attend\"", "percent"), 65, 0.1);
+	assert_float_equal(number_after(text, "\"function\":\"attend\"", "operators_percent"), 60, 0.1);
+	assert_float_equal(number_after(text, "\"function\":\"attend\"", "python_percent"), 5, 0.1);
+	assert_float_equal(number_after(text, "\"function\":\"attend\"", "calls_per_step"), 1, 1e-6);
+	assert_float_equal(number_after(text, "\"function\":\"update\"", "percent"), 25, 0.1);
+	assert_non_null(strstr(text, "65.0 % of a step: operators; aten::bmm 60.0 %; 1.0 call."));
+	ops_free(text);
+}
+
+/* A finding claims attend(), which reads a value, and another one the time between the functions: update() is left. */
+static void leaves_out_what_findings_claim(void **state)
+{
+	struct device_trace trace;
+	char *text;
+
+	(void)state;
+	device_trace_open(&trace);
+	add_steps(&trace, "aten::_local_scalar_dense");
+	text = device_trace_advise(&trace);
+	assert_true(finding_ms(text, "synchronising-calls") > 0.5);
+	assert_float_equal(rest_percent(text), 25, 0.1);
+	assert_null(strstr(strstr(text, "\"not_explained\""), "attend"));
+	assert_float_equal(rest_percent(text) + number_after(text, "\"not_explained\":", "explained_percent"), 100, 1e-6);
+	assert_float_equal(number_after(text, "\"function\":\"update\"", "percent"), 25, 0.1);
+	ops_free(text);
+}
+
+/* The forward operator has sequence number 7, and its backward node runs on another thread while the first one waits. */
+static void adds_the_backward_pass_to_its_line(void **state)
+{
+	struct device_trace trace;
+	char *text;
+
+	(void)state;
+	device_trace_open(&trace);
+	for (int step = 0; step < 4; step++) {
+		double at = 1000 * step;
+
+		device_trace_step(&trace, step, at, 1000);
+		rest_python(&trace, "train.py(10): attend", 10 + 2 * step, 0, at + 10, 310);
+		device_trace_add(&trace, "cpu_op", "aten::softmax", 1, 1, at + 10, 300, "\"Sequence number\": 7, \"Fwd thread id\": 0");
+		rest_python(&trace, "train.py(20): train", 11 + 2 * step, 0, at + 330, 610);
+		device_trace_add(&trace, "cpu_op", "SoftmaxBackward0", 1, 2, at + 335, 600,
+		                 "\"Sequence number\": 7, \"Fwd thread id\": 1");
+	}
+	text = device_trace_advise(&trace);
+	assert_float_equal(number_after(text, "\"function\":\"attend\"", "percent"), 91, 0.5);
+	assert_true(number_after(text, "\"function\":\"train\"", "percent") < 5);
+	assert_float_equal(rest_percent(text) + number_after(text, "\"not_explained\":", "explained_percent"), 100, 1e-6);
+	ops_free(text);
+}
+
+/* A device works for 700 of 1000 us. Without Python calls, time is by operator. */
+static void names_operators_without_lines(void **state)
+{
+	struct device_trace trace;
+	char *text;
+
+	(void)state;
+	device_trace_open(&trace);
+	for (int step = 0; step < 4; step++) {
+		device_trace_step(&trace, step, 1000 * step, 1000);
+		device_trace_work(&trace, "aten::bmm", "", "kernel", "bmm_kernel", "", 1000 * step + 10, 700);
+	}
+	text = device_trace_advise(&trace);
+	assert_float_equal(number_after(text, "\"operator\":\"aten::bmm\"", "device_percent"), 70, 0.1);
+	assert_non_null(strstr(text, "would show the lines"));
+	assert_true(rest_percent(text) <= 100);
+	ops_free(text);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(splits_a_step_by_line), cmocka_unit_test(leaves_out_what_findings_claim),
+		cmocka_unit_test(adds_the_backward_pass_to_its_line), cmocka_unit_test(names_operators_without_lines),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
