@@ -44,7 +44,7 @@ def _rewrite(built, editable):
             record_name = entry.filename
         elif not entry.filename.startswith("opstrobe/"):
             add(entry, built.read(entry))
-        elif entry.filename.endswith(".so"):
+        elif entry.filename.endswith((".so", "/native-stacks")):
             _replace(PACKAGE_PARENT / entry.filename, built.read(entry))
     add("opstrobe-editable.pth", f"{PACKAGE_PARENT}\n".encode())
     editable.writestr(record_name, "".join(record) + f"{record_name},,\n")
@@ -58,4 +58,5 @@ def _replace(path, data):
     """A process may have the old file mapped: never write into it."""
     fresh = path.with_name(path.name + ".new")
     fresh.write_bytes(data)
+    fresh.chmod(0o755)
     fresh.replace(path)

@@ -101,7 +101,7 @@ static PyObject *watch_force_detail(PyObject *module, PyObject *args)
 static PyObject *watch_start(PyObject *module, PyObject *args, PyObject *kwargs)
 {
 	static char *keywords[] = {"incidents", "page", "recording", "process_name", "command", "rank", "world_size", "triggers",
-				   "per_hour", "window_s", "hang_s", "min_excess_s", "rss_limit_bytes", "max_bytes", "budget", NULL};
+				   "per_hour", "window_s", "hang_s", "min_excess_s", "rss_limit_bytes", "max_bytes", "budget", "read_native", NULL};
 	struct ops_watch_options options = {.rank = -1, .read_stacks = ops_stacks_read, .read_own_stack = ops_stack_read_own};
 	double window_s = 0, hang_s = 0, min_excess_s = 0, budget = -1;
 	unsigned long long rss_limit = 0, max_bytes = 0;
@@ -109,10 +109,10 @@ static PyObject *watch_start(PyObject *module, PyObject *args, PyObject *kwargs)
 	enum ops_code code;
 
 	(void)module;
-	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "s|$zzssiiO&ddddKKd:watch_start", keywords, &options.incidents, &options.page,
+	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "s|$zzssiiO&ddddKKdz:watch_start", keywords, &options.incidents, &options.page,
 					 &options.recording, &options.process_name, &options.command, &options.rank,
 					 &options.world_size, to_triggers, &options.triggers, &options.per_hour, &window_s, &hang_s,
-					 &min_excess_s, &rss_limit, &max_bytes, &budget))
+					 &min_excess_s, &rss_limit, &max_bytes, &budget, &options.read_native))
 		return NULL;
 	options.window_ns = nanoseconds(window_s);
 	options.hang_ns = nanoseconds(hang_s);
@@ -265,7 +265,7 @@ static PyObject *incidents_adopt(PyObject *module, PyObject *args)
 static PyMethodDef watch_methods[] = {
 	{"watch_start", (PyCFunction)(void (*)(void))watch_start, METH_VARARGS | METH_KEYWORDS,
 	 "watch_start(incidents, *, page=None, recording=None, process_name='', command='', rank=-1, world_size=0, triggers=(), "
-	 "per_hour=0, window_s=0, hang_s=0, min_excess_s=0, rss_limit_bytes=0, max_bytes=0, budget=-1)\n--\n\n"
+	 "per_hour=0, window_s=0, hang_s=0, min_excess_s=0, rss_limit_bytes=0, max_bytes=0, budget=-1, read_native=None)\n--\n\n"
 	 "Watches this process for incidents, each of which becomes a directory in `incidents`. Zeros mean the default. With a `budget`, a "
 	 "share of a step, what recording costs is measured by shadow steps, and detail is left out beyond it (0: never)."},
 	{"watch_stop", watch_stop, METH_NOARGS, "watch_stop()\n--\n\nEnds that."},

@@ -213,6 +213,8 @@ void watch_facts_write(const struct watch_facts *facts, struct ops_buffer *out)
 		facts_write_memory_facts(facts, &json);
 	facts_write_samples(facts, &json);
 	facts_write_threads(facts, &json);
+	if (facts->native.size)
+		ops_json_member_raw(&json, "native", facts->native);
 	ops_json_key(&json, "suppressed");
 	ops_json_open(&json, '{');
 	for (int trigger = 0; facts->suppressed && trigger < OPS_TRIGGER_COUNT; trigger++)

@@ -33,6 +33,7 @@ struct watch_facts {
 	const struct watch_memory *memory;
 	const struct ops_watch_sample *threads;
 	struct ops_string members; /* further members, JSON */
+	struct ops_string native;  /* native stacks of all threads, JSON */
 	const uint64_t *suppressed; /* by trigger: number of incidents that were not reported */
 };
 

@@ -42,6 +42,7 @@
 #include "base/thread.h"
 #include "record/spill.h"
 #include "watch/watch_facts.h"
+#include "watch/watch_native.h"
 #include "watch/watch_page.h"
 
 #define SAMPLE_NS INT64_C(20000000) /* between two samples of a step that takes too long; increases later */
@@ -72,7 +73,7 @@ struct time_share {
 
 struct watcher {
 	struct ops_watch_options options;
-	char incidents[PATH_MAX], page_path[PATH_MAX];
+	char incidents[PATH_MAX], page_path[PATH_MAX], native[PATH_MAX];
 	pid_t pid;
 	pthread_t thread;
 	struct ops_watch_page *page;
@@ -195,13 +196,21 @@ static void lift_address_limit(struct rlimit *ret_before)
 	setrlimit(RLIMIT_AS, &most);
 }
 
+/* Native stacks show where a thread that makes no progress is. Other incidents are over, or must be reported at once. */
+static void watcher_read_native(const struct watcher *of, struct watch_facts *facts, struct ops_buffer *out)
+{
+	if (of->native[0] && (facts->trigger == OPS_TRIGGER_HANG || facts->trigger == OPS_TRIGGER_REQUEST))
+		watch_native_read(of->native, out);
+	facts->native = (struct ops_string){out->bytes, out->size};
+}
+
 /* Sets the common facts and the current threads, and writes the incident. */
 static enum ops_code watcher_report(struct watcher *of, struct watch_facts *facts, char *ret_directory, struct ops_error *error)
 {
 	struct ops_watch_sample *threads = facts->threads ? NULL : ops_alloc_zeroed(1, sizeof(*threads));
 	struct ops_trace *trace = NULL;
 	struct watch_memory memory;
-	struct ops_buffer text = {0};
+	struct ops_buffer text = {0}, native = {0};
 	char recording[sizeof(of->recording)];
 	uint64_t suppressed[OPS_TRIGGER_COUNT];
 	struct rlimit limit;
@@ -223,7 +232,9 @@ static enum ops_code watcher_report(struct watcher *of, struct watch_facts *fact
 	memcpy(suppressed, of->suppressed, sizeof(suppressed));
 	pthread_mutex_unlock(&of->lock);
 	facts->suppressed = suppressed;
+	watcher_read_native(of, facts, &native);
 	watch_facts_write(facts, &text);
+	ops_buffer_release(&native);
 	pthread_mutex_lock(&of->writing);
 	if (facts->trigger == OPS_TRIGGER_OOM)
 		lift_address_limit(&limit);
@@ -996,6 +1007,7 @@ enum ops_code ops_watch_start(const struct ops_watch_options *options, struct op
 	of->step = -1;
 	of->tokens = options->per_hour > 0 ? fmax(options->per_hour, 1) : PER_HOUR;
 	of->tokens_ns = of->progress_ns = ops_clock_read_ns(CLOCK_MONOTONIC);
+	snprintf(of->native, sizeof(of->native), "%s", options->read_native ? options->read_native : "");
 	snprintf(of->incidents, sizeof(of->incidents), "%s", options->incidents);
 	snprintf(of->recording, sizeof(of->recording), "%s", options->recording ? options->recording : "");
 	of->page = watch_page_new(options->page);

@@ -78,6 +78,17 @@ static void hangs(void **state)
 	       THREAD(7, "S", WAITS, FRAME("/home/train.py", 12, "f")) ","
 	       "{\"tid\":8,\"has_gil\":true,\"state\":\"S\",\"python\":[" FRAME("/home/bind.py", 4, "call") "]}]}",
 	       "Thread 8 holds the interpreter's lock (GIL) in C code called at /home/bind.py:4 in call.", "gil");
+	/* C functions before the interpreter; a frame without a name is passed over */
+	expect("{\"trigger\":\"hang\",\"tid\":7,\"quiet_ns\":1,\"threads\":["
+	       "{\"tid\":7,\"has_gil\":true,\"state\":\"R\",\"python\":[" FRAME("/home/train.py", 12, "f") "]}],\"native\":[{\"tid\":7,\"frames\":["
+	       "{\"function\":\"\",\"file\":\"\",\"line\":0,\"library\":\"libx.so\"},"
+	       "{\"function\":\"solve\",\"file\":\"\",\"line\":0,\"library\":\"libx.so\"},"
+	       "{\"function\":\"_PyEval_EvalFrameDefault\",\"file\":\"ceval.c\",\"line\":9,\"library\":\"libpython.so\"},"
+	       "{\"function\":\"main\",\"file\":\"main.c\",\"line\":3,\"library\":\"python\"}]}]}",
+	       "Running at /home/train.py:12 in f, which is in the C function solve of libx.so.", "computing");
+	expect("{\"trigger\":\"hang\",\"tid\":7,\"threads\":[{\"tid\":7}],\"native\":[{\"tid\":7,\"frames\":["
+	       "{\"function\":\"solve\",\"file\":\"/x.c\",\"line\":5},{\"function\":\"_PyEval_Vector\"},{\"function\":\"main\"}]},{\"tid\":8,\"frames\":3}]}",
+	       "\"thread_native\":[[{\"file\":\"/x.c\",\"line\":5,\"function\":\"solve\"}]]", "unknown");
 	expect("{\"trigger\":\"hang\",\"tid\":9,\"quiet_ns\":1,\"threads\":[]}", "Unknown: the stack", "unknown");
 }
 

@@ -131,6 +131,11 @@ def hold_gil() -> None:
     libc.sleep(3600)  # plant: gil
 
 
+def hang_in_extension() -> None:
+    library = ctypes.PyDLL(os.path.join(BOX, "libspin.so"))
+    library.spin_forever()  # plant: spin
+
+
 def deadlock() -> None:
     lock.acquire()
     lock.acquire()  # plant: deadlock
@@ -160,6 +165,7 @@ PLANTS: dict[str, Callable[[], None]] = {
     "tensors": exhaust_tensors,
     "control_group": fill_control_group,
     "gil": hold_gil,
+    "spin": hang_in_extension,
     "deadlock": deadlock,
     "collective": hang_in_collective,
 }
@@ -198,7 +204,7 @@ def main() -> None:
         page=path + ".opwatch",
         recording=recording.profiler.spill_path,
         slow_step_seconds=0.5,  # other work on the machine makes some steps slow, too
-        hang_seconds=2 if KIND in ("gil", "deadlock", "collective") else 600,
+        hang_seconds=2 if KIND in ("gil", "spin", "deadlock", "collective") else 600,
     )
     marks = _core.StepMarks()
     marks.restart(None)

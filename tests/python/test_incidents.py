@@ -7,9 +7,11 @@ INCIDENT_ROUNDS=20 python -m pytest tests/python/test_incidents.py     # each ki
 from __future__ import annotations
 
 import contextlib
+import ctypes.util
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -44,6 +46,7 @@ KINDS: dict[str, tuple[int | None, str, set[str]]] = {
     "exit": (3, "exit", {"exit"}),
     "kill": (-signal.SIGKILL, "killed", {"killed"}),
     "gil": (None, "hang", {"gil"}),
+    "spin": (None, "hang", {"gil", "computing"}),
     "deadlock": (None, "hang", {"lock"}),
 }
 
@@ -92,7 +95,7 @@ def memory_group(limit: int) -> Iterator[Path]:
 
 
 def run_planted(tmp_path: Path, kind: str, in_group: Path | None = None) -> int | None:
-    (tmp_path / "box").mkdir()
+    (tmp_path / "box").mkdir(exist_ok=True)
     (tmp_path / "incidents").mkdir()
     arguments = [sys.executable, str(PLANTED), kind, str(tmp_path / "box"), str(tmp_path / "incidents")]
     if in_group is not None:
@@ -113,7 +116,7 @@ def run_planted(tmp_path: Path, kind: str, in_group: Path | None = None) -> int 
 
 
 @pytest.mark.parametrize("round_number", range(ROUNDS))
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "control_group"])
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("control_group", "spin")])
 def test_planted(kind: str, round_number: int, tmp_path: Path) -> None:
     status, trigger, causes = KINDS[kind]
     assert run_planted(tmp_path, kind) == status, (tmp_path / "stderr").read_text()
@@ -202,6 +205,33 @@ def test_gil_held_elsewhere(tmp_path: Path) -> None:
     assert main["python"][0]["function"] == "hold_gil"
     page = incidents(tmp_path, "show", "latest").stdout
     assert f"planted.py:{line_of('gil')}" in page
+
+
+def test_native_stacks(tmp_path: Path) -> None:
+    """The report names the C function and line at which an extension hangs with the GIL."""
+    if ctypes.util.find_library("dw") is None or shutil.which("cc") is None:
+        pytest.skip("needs libdw and a compiler")
+    source = PLANTED.with_name("spin.c")
+    (tmp_path / "box").mkdir()
+    library = tmp_path / "box" / "libspin.so"
+    subprocess.run(["cc", "-g", "-O1", "-shared", "-fPIC", "-o", str(library), str(source)], check=True)
+    run_planted(tmp_path, "spin")
+    report = reports(tmp_path)[-1]
+    lines = [i for i, text in enumerate(source.read_text().splitlines(), 1) if "plant: native" in text]
+    main = next(thread["tid"] for thread in report["threads"] if thread["is_main"])
+    stacks = {thread["tid"]: thread["frames"] for thread in report["native"]}
+    inner, outer = stacks[main][:2]
+    assert (inner["function"], outer["function"]) == ("spin_inner", "spin_forever")
+    assert Path(inner["file"]).name == "spin.c"
+    assert inner["line"] in (lines[0] - 1, lines[0])
+    assert inner["library"] == "libspin.so"
+    assert len(stacks) >= len(report["threads"])
+    assert re.search(r"C function spin_inner of .*spin\.c:\d+", report["cause"])
+    listed = json.loads(incidents(tmp_path, "--format", "json").stdout)["table"]
+    page = incidents(tmp_path, "show", listed["rows"][-1][listed["columns"].index("id")]).stdout
+    assert re.search(r"C: .*spin\.c:\d+ in spin_inner\n *C: .* in spin_forever\n", page)
+    assert f"planted.py:{line_of('spin')}" in page
+    assert "_PyEval_EvalFrameDefault" not in page
 
 
 def test_request(tmp_path: Path) -> None:

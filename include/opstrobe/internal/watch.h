@@ -143,6 +143,7 @@ struct ops_watch_options {
 	uint64_t rss_limit_bytes; /* 0: 95 % of the limit of the control group */
 	uint64_t max_bytes;     /* limit of all incidents in the directory; default 2 GiB */
 	size_t (*read_stacks)(struct ops_stack *ret_stacks, size_t capacity); /* reads those of all threads; NULL: no stacks */
+	const char *read_native; /* path of the program that reads native stacks of processes that hang (python/ext/native_stacks.c); NULL: none */
 	void (*read_own_stack)(struct ops_stack *ret_stack); /* also called in signal handlers */
 	/* Sets how much is recorded, and whether frees of known allocations are even if allocations are not: in shadow steps. NULL:
 	 * no shadow steps. Must not call functions of this file. */

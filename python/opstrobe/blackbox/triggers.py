@@ -84,9 +84,16 @@ def start(
         rss_limit_bytes=rss_limit,
         max_bytes=max_bytes,
         budget=budget,
+        read_native=_native_stacks(),
     )
     gc.callbacks.append(_core.watch_collection)
     _set_hooks()
+
+
+def _native_stacks() -> str | None:
+    """The path of the program that reads native stacks; None if it cannot run."""
+    path = os.path.join(os.path.dirname(_core.__file__), "native-stacks")
+    return path if os.access(path, os.X_OK) else None
 
 
 def stop() -> None:

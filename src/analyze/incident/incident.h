@@ -26,6 +26,8 @@
 
 #define INCIDENT_FRAMES_MAX 64u
 
+#define INCIDENT_NATIVE_MAX 12u
+
 /* A Python frame. Its texts are decoded and belong to the facts. */
 struct incident_frame {
 	struct ops_string file;
@@ -44,6 +46,9 @@ struct incident_stack {
 	int64_t count;
 	size_t frame_count;
 	struct incident_frame frames[INCIDENT_FRAMES_MAX]; /* innermost first */
+	size_t native_count;
+	struct incident_frame native[INCIDENT_NATIVE_MAX]; /* frames of C code called by the innermost Python frame, innermost first; the file
+	                                                    * is the library if the line is unknown */
 };
 
 struct incident_facts {

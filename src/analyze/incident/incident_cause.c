@@ -424,6 +424,23 @@ static const struct incident_stack *gil_holder_of(const struct incident_facts *f
 	return NULL;
 }
 
+/* Appends the innermost C function of a thread whose name is known. */
+static void append_native(struct ops_buffer *out, const struct incident_stack *stack)
+{
+	for (size_t i = 0; i < stack->native_count; i++) {
+		const struct incident_frame *frame = &stack->native[i];
+
+		if (!frame->function.size)
+			continue;
+		ops_buffer_printf(out, ", which is in the C function %.*s", (int)frame->function.size, frame->function.bytes);
+		if (frame->file.size) {
+			ops_buffer_append_text(out, " of ");
+			incident_place_append(out, frame);
+		}
+		return;
+	}
+}
+
 static void explain_hang(struct incident_cause *cause, const struct incident_facts *facts)
 {
 	const struct incident_stack *stack = thread_find(facts, facts->tid), *holder;
@@ -440,6 +457,7 @@ static void explain_hang(struct incident_cause *cause, const struct incident_fac
 		cause_set_doing(cause, INCIDENT_GIL, holder);
 		ops_buffer_printf(&cause->text, "Thread %" PRId64 " holds the interpreter's lock (GIL) in C code called", holder->tid);
 		append_at(&cause->text, &cause->place);
+		append_native(&cause->text, holder);
 		ops_buffer_append_text(&cause->text, ".");
 		return;
 	}
@@ -448,9 +466,12 @@ static void explain_hang(struct incident_cause *cause, const struct incident_fac
 		cause->kind = incident_doing_name(INCIDENT_GIL);
 		cause_begin(cause, incident_doing_text(incident_stack_doing(stack)));
 		ops_buffer_append_text(&cause->text, ", in C code that holds the interpreter's lock (GIL)");
+		append_native(&cause->text, stack);
 	} else {
 		cause_begin(cause, incident_doing_text(cause->doing));
 	}
+	if (cause->doing == INCIDENT_RUNS)
+		append_native(&cause->text, stack);
 	collective = called_collective(stack);
 	if (cause->doing == INCIDENT_COLLECTIVE && collective.size)
 		ops_buffer_printf(&cause->text, ": %.*s", (int)collective.size, collective.bytes);

@@ -78,6 +78,46 @@ static void stack_parse(struct incident_facts *facts, struct ops_string object, 
 			stack_parse((facts), object_, &(to)->items[(to)->count - 1]);                                   \
 	} while (0)
 
+/* Returns whether the frame runs Python code, so that C code before it is called from Python. */
+static bool native_is_python(struct ops_string function)
+{
+	return ops_string_starts(function, "_PyEval_") || ops_string_starts(function, "PyEval_");
+}
+
+/* Adds the frames of C code before the first frame of the interpreter. */
+static void native_parse(struct incident_facts *facts, struct ops_string object, struct incident_stack *stack)
+{
+	struct ops_string frames, frame, function, file;
+	struct ops_json_walk cursor;
+	int64_t line;
+
+	if (!ops_json_find_member(object, "frames", &frames))
+		return;
+	cursor = ops_json_walk(frames.bytes, frames.size);
+	while (stack->native_count < INCIDENT_NATIVE_MAX && ops_json_next_element(&cursor, &frame)) {
+		function = fact_text(facts, frame, "function");
+		if (native_is_python(function))
+			return;
+		line = fact_integer(frame, "line", 0);
+		file = fact_text(facts, frame, line ? "file" : "library");
+		stack->native[stack->native_count++] = (struct incident_frame){.file = file, .function = function, .line = line};
+	}
+}
+
+static void fact_native(struct incident_facts *facts)
+{
+	struct ops_string list, object;
+	struct ops_json_walk cursor;
+
+	if (!ops_json_find_member(facts->json, "native", &list))
+		return;
+	cursor = ops_json_walk(list.bytes, list.size);
+	while (ops_json_next_element(&cursor, &object))
+		for (size_t i = 0; i < facts->threads.count; i++)
+			if (facts->threads.items[i].tid == fact_integer(object, "tid", 0) && !facts->threads.items[i].native_count)
+				native_parse(facts, object, &facts->threads.items[i]);
+}
+
 static void fact_step(struct incident_facts *facts)
 {
 	struct ops_string step;
@@ -156,6 +196,7 @@ enum ops_code incident_facts_read(struct incident_facts *facts, struct ops_strin
 	fact_end(facts);
 	PARSE_STACKS(facts, "threads", &facts->threads);
 	PARSE_STACKS(facts, "samples", &facts->samples);
+	fact_native(facts);
 	return OPS_OK;
 }
 

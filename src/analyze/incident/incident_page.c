@@ -211,6 +211,11 @@ static void incident_put_stack(struct incident_page *page, const struct incident
 {
 	size_t count = stack->frame_count - incident_stack_launchers(stack), shown = count < FRAMES_SHOWN ? count : FRAMES_SHOWN;
 
+	for (size_t i = 0; i < stack->native_count; i++) {
+		ops_buffer_append_text(&page->out, page->markdown ? "  - C: " : "    C: ");
+		incident_put_place(page, &stack->native[i]);
+		ops_buffer_append_text(&page->out, "\n");
+	}
 	for (size_t i = 0; i < shown; i++) {
 		ops_buffer_append_text(&page->out, page->markdown ? "  - " : "    ");
 		incident_put_place(page, &stack->frames[i]);

@@ -13,6 +13,7 @@
 #include "analyze/incident/incident.h"
 #include "base/alloc.h"
 #include "base/fault.h"
+#include "base/json_walk.h"
 #include "base/json_writer.h"
 #include "base/order.h"
 #include "base/text.h"
@@ -159,6 +160,32 @@ static void write_place(struct report *report, const struct incident_frame *plac
 	ops_json_close(&report->json, '}');
 }
 
+/* Writes the C functions in which each of `threads` is, in their order, if native stacks were read. */
+static void write_native(struct report *report)
+{
+	const struct incident_facts *facts = report->facts;
+	struct ops_json_writer *json = &report->json;
+	struct ops_string native;
+
+	if (!ops_json_find_member(facts->json, "native", &native))
+		return;
+	ops_json_member_open(json, "thread_native", '[');
+	for (size_t i = 0; i < facts->threads.count; i++) {
+		const struct incident_stack *stack = &facts->threads.items[i];
+
+		ops_json_open(json, '[');
+		for (size_t k = 0; k < stack->native_count; k++) {
+			ops_json_open(json, '{');
+			ops_json_member_string(json, "file", stack->native[k].file);
+			ops_json_member(json, "line", stack->native[k].line);
+			ops_json_member_string(json, "function", stack->native[k].function);
+			ops_json_close(json, '}');
+		}
+		ops_json_close(json, ']');
+	}
+	ops_json_close(json, ']');
+}
+
 /* Writes the meaning of the stacks in the facts: what each of `threads` does, in their order, and where the sampled
  * thread was. */
 static void write_doings(struct report *report)
@@ -242,6 +269,7 @@ static void report_write(struct report *report, struct incident_cause *cause)
 		ops_json_null(json);
 	write_open(report);
 	write_doings(report);
+	write_native(report);
 	write_sampled_places(report);
 	write_memory_report(report);
 	/* Appends the facts without their braces. */

@@ -559,6 +559,8 @@ export interface IncidentReply {
 	thread_doings?: string[];
 	/** The number of outermost frames of each of `threads`, and of the stack at the end, that only start the program or the thread. */
 	thread_launchers?: number[];
+	/** C functions in which each thread was, innermost first; without debugging information `file` is a library and `line` 0. */
+	thread_native?: StackFrame[][];
 	end_launchers?: number;
 	meanwhile?: { count: number; doing: string; where: StackFrame | null }[];
 	/** Where the thread of the step was by samples, and where it is in other steps. */

@@ -171,19 +171,19 @@ function End({ report }: { report: IncidentReply }) {
 }
 
 function Threads({ report }: { report: IncidentReply }) {
-	const { threads = [], thread_doings: doings = [], thread_launchers: launchers = [], open_events: open } = report;
+	const { threads = [], thread_doings: doings = [], thread_launchers: launchers = [], thread_native: native = [], open_events: open } = report;
 	if (threads.length === 0) return null;
 	return (
 		<section class="panel" aria-label="Threads">
 			<h2>Threads</h2>
 			{threads.map((thread, i) => (
-				<Thread key={i} thread={thread} doing={doings[i]} launchers={launchers[i]} within={open.filter((event) => event.tid === thread.tid).map((event) => event.name)} open={thread.is_main || threads.length < 3} />
+				<Thread key={i} thread={thread} doing={doings[i]} launchers={launchers[i]} native={native[i] ?? []} within={open.filter((event) => event.tid === thread.tid).map((event) => event.name)} open={thread.is_main || threads.length < 3} />
 			))}
 		</section>
 	);
 }
 
-function Thread({ thread, doing, launchers, within, open }: { thread: IncidentThread; doing: string | undefined; launchers: number | undefined; within: readonly string[]; open: boolean }) {
+function Thread({ thread, doing, launchers, native, within, open }: { thread: IncidentThread; doing: string | undefined; launchers: number | undefined; native: readonly StackFrame[]; within: readonly string[]; open: boolean }) {
 	return (
 		<details open={open}>
 			<summary>
@@ -195,6 +195,13 @@ function Thread({ thread, doing, launchers, within, open }: { thread: IncidentTh
 					{"In "}
 					<code>{within.join(" in ")}</code>
 				</p>
+			)}
+			{native.length > 0 && (
+				<>
+					<p class="soft">C functions</p>
+					<Frames frames={native} />
+					<p class="soft">Python functions</p>
+				</>
 			)}
 			<Stack frames={thread.python ?? []} launchers={launchers} />
 		</details>
@@ -232,7 +239,7 @@ function Frames({ frames }: { frames: readonly StackFrame[] }) {
 function Frame({ frame }: { frame: StackFrame }) {
 	return (
 		<>
-			<code title={frame.file}>{`${baseName(frame.file)}:${frame.line}`}</code>
+			<code title={frame.file}>{frame.line ? `${baseName(frame.file)}:${frame.line}` : baseName(frame.file)}</code>
 			{frame.function && (
 				<>
 					{" in "}
