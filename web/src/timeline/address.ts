@@ -19,16 +19,17 @@ export function ownText(params: ReadonlyMap<string, string>): string {
  * `q`. */
 export function paramsOf(state: TimelineState): Record<(typeof NAMES)[number], Params[string]> {
 	const { from, to } = state.span.value;
-	const all = from <= state.whole.from && to >= state.whole.to;
+	const first = state.opening;
+	const opens = Math.abs(from - first.from) < 1 && Math.abs(to - first.to) < 1;
 	const step = state.several && state.align.value === "step" ? state.step.value?.name : undefined;
 	const range = state.range.value;
-	const first = foldedAtFirst(state.parts).sort().join(",");
+	const foldedFirst = foldedAtFirst(state.parts).sort().join(",");
 	const folded = [...state.folded.value].sort().join(",");
 	return {
 		align: state.align.value === alignAtFirst(state.parts.map((each) => each.timeline)) ? undefined : state.align.value,
 		step,
-		from: all && !step ? undefined : Math.round(from),
-		to: all && !step ? undefined : Math.round(to),
+		from: opens && !step ? undefined : Math.round(from),
+		to: opens && !step ? undefined : Math.round(to),
 		event: state.selected.value?.row,
 		range: range && `${Math.round(range.from)}-${Math.round(range.to)}`,
 		tracks: range && state.rangeTracks.value ? state.rangeTracks.value.join(",") : undefined,
@@ -36,7 +37,7 @@ export function paramsOf(state: TimelineState): Record<(typeof NAMES)[number], P
 		args: state.inArguments.value ? 1 : undefined,
 		hide: [...state.hidden.value].join(",") || undefined,
 		pin: state.pinned.value.join(",") || undefined,
-		fold: folded === first ? undefined : folded || "none",
+		fold: folded === foldedFirst ? undefined : folded || "none",
 		marks: state.marks.value.map(Math.round).join(",") || undefined,
 		notes: notesText(state) || undefined,
 		color: state.colorMode.value === "name" ? "name" : undefined,

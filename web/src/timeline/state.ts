@@ -3,6 +3,7 @@
 // The state of the timeline: everything that its components read and change, and that is kept in the address.
 import { computed, type ReadonlySignal, type Signal, signal } from "@preact/signals";
 import type { DataSource } from "../data/source";
+import { stepsApart } from "../data/steps_apart";
 import { TileStore } from "../data/tile_store";
 import type { Tile } from "../data/tiles";
 import { type Align, alignAtFirst, type CommonStep, commonSteps, shiftsOf } from "./align";
@@ -10,7 +11,7 @@ import type { CriticalPathReply, Flow, HitsReply, Place, TimelineReply } from ".
 import { type CounterPiece, counterLoader, tileLoader } from "./load";
 import type { ColorMode, KindClass } from "./palette";
 import { ownNumber, type Part, partOf, Translator } from "./parts";
-import type { Span } from "./viewport";
+import { fitSpan, type Span } from "./viewport";
 
 /** A box, or an event, with its position. */
 export interface Picked {
@@ -113,6 +114,7 @@ export class TimelineState {
 			tiles: new TileStore({ load: tileLoader(source, parts, fold), onTiles, ...more }),
 		});
 		this.sets = { all: set(false, parts), folded: set(true, folded) };
+		this.span.value = this.opening;
 		this.counters = new TileStore({
 			load: counterLoader(source, parts),
 			onTiles,
@@ -153,6 +155,12 @@ export class TimelineState {
 	/** The time range of all parts. */
 	get whole(): Span {
 		return this.extent.value;
+	}
+
+	/** The time range that is shown first. */
+	get opening(): Span {
+		const steps = this.several ? undefined : stepsApart(this.sets.all.timeline);
+		return steps ? fitSpan(steps, this.whole) : this.whole;
 	}
 
 	/** Returns the part that a row, track, counter or name belongs to. */

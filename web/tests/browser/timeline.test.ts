@@ -405,6 +405,8 @@ describe("the timeline", () => {
 		const timeline = await Timeline.open(python);
 		const { steps } = await ask<TimelineReply>(`traces/${python.id}/timeline`);
 		const step = steps[1]!;
+		await timeline.page.getByRole("button", { name: "Whole trace" }).click(); // it opens on the steps
+		await timeline.page.waitForFunction(() => location.hash.includes("from=0"));
 		const box = (await timeline.page.locator(".tl-canvas").boundingBox())!;
 		const whole = (await ask<TimelineReply>(`traces/${python.id}/timeline`)).duration_ns;
 		const x = ((step.start_ns + step.end_ns) / 2 / whole) * box.width;
