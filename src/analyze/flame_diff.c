@@ -30,7 +30,7 @@ static void keep_in_steps(struct ops_event_list *list, const struct ops_steps *s
 	size_t kept = 0;
 
 	for (size_t i = 0; i < list->count; i++)
-		if (!(list->refs[i] & OPS_MEMORY_REF) && ops_steps_at(steps, events->start_ns[list->refs[i]]) != OPS_NONE)
+		if (!(list->refs[i] & OPS_MEMORY_REF) && ops_steps_averages(steps, events->start_ns[list->refs[i]]))
 			list->refs[kept++] = list->refs[i];
 	list->count = kept;
 }
@@ -44,7 +44,7 @@ static enum ops_code side_init(struct side *side, const struct ops_trace *trace,
 
 	if (code)
 		return code;
-	side->steps = ops_steps_counted(steps) ? (int64_t)ops_steps_counted(steps) : 1;
+	side->steps = ops_steps_averaged(steps) ? (int64_t)ops_steps_averaged(steps) : 1;
 	if (steps->list.count)
 		keep_in_steps(&side->events, steps);
 	rows = ops_rows_of_events(&side->events);

@@ -16,6 +16,7 @@
 #include "base/map.h"
 #include "base/order.h"
 #include "base/search.h"
+#include "base/sum.h"
 #include "base/text.h"
 #include "trace/derived.h"
 #include "trace/names.h"
@@ -359,11 +360,32 @@ static void free_steps(void *object)
 	ops_free(steps);
 }
 
+/* The first step is apart if it takes more than this multiple of the median of the others. */
+#define APART_RATIO 1.5
+
+/* Only steps of one thread are compared: iterations of a server differ by kind, and processes have a first step each. */
+static bool steps_find_apart(struct ops_steps *steps)
+{
+	size_t count = steps->list.count;
+	double *lengths;
+
+	if (count < 2 || steps->source == OPS_STEPS_ITERATIONS || ops_steps_counted(steps) < count)
+		return true;
+	lengths = ops_realloc_array(NULL, count, sizeof(*lengths));
+	if (!lengths)
+		return false;
+	for (size_t i = 0; i < count; i++)
+		lengths[i] = (double)ops_difference(steps->list.items[i].end_ns, steps->list.items[i].start_ns);
+	steps->first_is_apart = lengths[0] > APART_RATIO * ops_median(lengths + 1, count - 1);
+	ops_free(lengths);
+	return true;
+}
+
 static void derive_steps(const struct ops_trace *trace, struct ops_derived_object *ret_made)
 {
 	struct ops_steps *steps = ops_alloc_zeroed(1, sizeof(*steps));
 
-	if (steps && steps_find_steps(trace, steps))
+	if (steps && steps_find_steps(trace, steps) && steps_find_apart(steps))
 		*ret_made = (struct ops_derived_object){steps, free_steps, steps->list.count * sizeof(*steps->list.items)};
 	else if (steps)
 		free_steps(steps);
@@ -394,6 +416,18 @@ size_t ops_steps_of_track(const struct ops_steps *steps, uint32_t track)
 size_t ops_steps_counted(const struct ops_steps *steps)
 {
 	return steps->list.count ? ops_steps_of_track(steps, steps->list.items[0].track) : 0;
+}
+
+size_t ops_steps_averaged(const struct ops_steps *steps)
+{
+	return ops_steps_counted(steps) - steps->first_is_apart;
+}
+
+bool ops_steps_averages(const struct ops_steps *steps, int64_t time_ns)
+{
+	uint32_t at = steps->list.count ? ops_steps_at(steps, time_ns) : 0;
+
+	return at != OPS_NONE && (at || !steps->first_is_apart);
 }
 
 const char *ops_steps_source_name(enum ops_steps_source source)

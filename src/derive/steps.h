@@ -43,6 +43,7 @@ struct ops_step {
 struct ops_steps {
 	enum ops_steps_source source;
 	OPS_ARRAY(struct ops_step) list; /* in order of start, of all processes together */
+	bool first_is_apart; /* the first step takes much longer than the others, because it warms up: means leave it out */
 };
 
 /* The steps of a trace: those marked by rows, or else derived for each process. The result is kept with the trace.
@@ -55,6 +56,10 @@ size_t ops_steps_of_track(const struct ops_steps *steps, uint32_t track);
 /* The same for the thread of the first step, which is what totals are divided by: a step that several processes run together
  * counts once. 0 without steps. */
 size_t ops_steps_counted(const struct ops_steps *steps);
+/* Returns the number of those steps that means cover: without the first if it is apart. */
+size_t ops_steps_averaged(const struct ops_steps *steps);
+/* Returns true if events that begin at this time count in means per step: in such a step, or anywhere without steps. */
+bool ops_steps_averages(const struct ops_steps *steps, int64_t time_ns);
 /* Returns "marks", "optimizer", "batches", "iterations" or "none". */
 const char *ops_steps_source_name(enum ops_steps_source source);
 /* Returns the same for people: "marks of the recording". */

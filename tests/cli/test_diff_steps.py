@@ -166,3 +166,39 @@ def test_the_median_is_that_of_views_to_the_nanosecond(opstrobe, tmp_path):
     diff = json.loads(opstrobe("diff", "--format", "json", path, path).stdout)["steps"]
     assert views["median"] == diff["left"]["median"] == 1000.307
     assert views["p95"] == pytest.approx(1000.4924, abs=1e-9)
+
+
+def test_a_slow_first_step_is_in_no_mean(opstrobe, tmp_path):
+    """The same program for two and for five steps, of which the first warms up and takes four times as long."""
+    for count in (2, 5):
+        rows = []
+        for i in range(count):
+            at, long = (4000 + 1000 * i, 1000) if i else (1000, 4000)
+            rows.append(row(f"ProfilerStep#{i}", at, long, "user_annotation"))
+            module = {"Python module id": 0, "Python id": 10 * i + 1}
+            rows.append(row("nn.Module: Net_0", at, long - 100, "python_function", **module))
+            rows.append(row("aten::mm", at + 10, long - 200))
+            rows.append(row("cudaLaunchKernel", at + 20, 10, "cuda_runtime", correlation=i + 1))
+            kernel = row("gemm", at + 50, long // 2, "kernel", 7, correlation=i + 1, device=0, stream=7)
+            rows.append({**kernel, "pid": 0})
+            rows += [memory(at + 15, 512 * (1 if i else 9), 4096, 512), memory(at + long - 120, -512, 4096, 0)]
+        (tmp_path / f"{count}.json").write_text(json.dumps({"traceEvents": rows}))
+    views = json.loads(opstrobe("views", "--format", "json", "5.json").stdout)["steps"]
+    assert views["apart"] == "0" and views["breakdown"]["average"]["total"] == 1000
+    assert views["average"]["total"] == 1600  # the plugin's mean
+    text = opstrobe("views", "5.json").stdout
+    assert "5 steps: median 1.000 ms, mean 1.000 ms, " in text
+    assert "\nthe first step, 0, takes 4.000 ms; means leave it out\n" in text
+    diff = json.loads(opstrobe("diff", "--format", "json", "2.json", "5.json").stdout)
+    assert [diff["steps"][side]["median"] for side in ("left", "right")] == [1000, 1000]
+    text = opstrobe("diff", "2.json", "5.json").stdout
+    assert "The first step of base takes 4.000 ms and is left out.\n" in text
+    assert "no verdict" in text  # two steps without the first
+    changes = re.findall(r"([+-][\d.]+) %", text)
+    assert len(changes) > 5 and not [change for change in changes if abs(float(change)) > 0]
+    opstrobe("diff", "--flame", "change.folded", "2.json", "5.json")
+    for line in (tmp_path / "change.folded").read_text().splitlines():
+        before, now = line.rsplit(" ", 2)[1:]
+        assert before == now, line
+    plugin = json.loads(opstrobe("views", "--rules", "tensorboard", "--format", "json", "5.json").stdout)["steps"]
+    assert plugin["apart"] is None and plugin["breakdown"]["average"]["total"] == 1600

@@ -241,7 +241,7 @@ struct advice_report {
 	uint32_t incomplete; /* number of them that end early */
 	uint32_t of_samples; /* number of traces to which no rule applies, because they consist of samples */
 	double step_ms;   /* the average steady step of the first trace, the base of percentages */
-	double mean_ms;   /* average of all its steps */
+	double mean_ms;   /* mean of its steps, without a first one that is apart */
 	double waited_ratio; /* share of the time of its steps in which they were ready to run while other threads had the
 	                      * processors; the largest of all traces; NAN: not recorded */
 	uint32_t steady, steps; /* numbers of its steady steps and of all steps; 0 without steps */

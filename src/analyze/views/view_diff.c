@@ -101,7 +101,7 @@ static bool push_derived(const struct view_diff_tree *side, uint32_t track, stru
 		int64_t start_ns = view_diff_start(side, at);
 		uint32_t step = view_diff_host_step(side, start_ns), parent;
 
-		if (step == OPS_NONE || view_diff_track(side, at) != track || (at < views->nodes.count && views->nodes.items[at].kept != at))
+		if (step == OPS_NONE || !view_diff_counts(side, start_ns) || view_diff_track(side, at) != track || (at < views->nodes.count && views->nodes.items[at].kept != at))
 			continue;
 		parent = view_diff_parent(side, at);
 		if ((parent == OPS_NONE || view_diff_start(side, parent) < views->host_steps->list.items[step].start_ns) &&
@@ -129,7 +129,8 @@ static bool root_list(const struct view_diff_tree *side, struct list *list)
 	for (uint32_t i = 0; i < views->nodes.count; i++) {
 		const struct view_node *node = &views->nodes.items[i];
 
-		if (node->part == VIEW_STEP && views->events->track[node->row] == track && !push_children(side, i, list))
+		if (node->part == VIEW_STEP && views->events->track[node->row] == track &&
+		    view_diff_counts(side, view_start(views, node->row)) && !push_children(side, i, list))
 			return false;
 	}
 	return true;
@@ -376,8 +377,9 @@ static bool view_diff_add_kernels(struct view_diff *diff, int which, const struc
 /* A single slow step affects neither the median nor, with enough steps, its error. Returns false if out of memory. */
 static bool measure_noise(const struct ops_views *views, struct view_diff_noise *ret_noise)
 {
-	struct view_diff_noise noise = {.steps = views->steps.count, .mean_ns = view_step_average_ns(views, VIEW_TIME_COUNT)};
-	struct ops_step_wait *waits = ops_alloc_zeroed(noise.steps + 1, sizeof(*waits));
+	size_t from = view_averaged_from(views);
+	struct view_diff_noise noise = {.steps = views->steps.count - from, .mean_ns = view_step_shown_average_ns(views, VIEW_TIME_COUNT)};
+	struct ops_step_wait *waits = ops_alloc_zeroed(views->steps.count + 1, sizeof(*waits));
 	double squares = 0, *values = ops_realloc_array(NULL, noise.steps + 1, sizeof(*values)), spread;
 	bool done = values && waits && view_waits_find(views, waits, &noise.waited_ratio);
 
@@ -387,7 +389,7 @@ static bool measure_noise(const struct ops_views *views, struct view_diff_noise 
 		return false;
 	}
 	for (size_t i = 0; i < noise.steps; i++) {
-		values[i] = (double)view_step_shown_ns(&views->steps.items[i], VIEW_TIME_COUNT);
+		values[i] = (double)view_step_shown_ns(&views->steps.items[from + i], VIEW_TIME_COUNT);
 		squares += (values[i] - noise.mean_ns) * (values[i] - noise.mean_ns);
 	}
 	noise.median_ns = ops_median(values, noise.steps);
@@ -445,7 +447,7 @@ bool view_diff_init(struct view_diff *diff, const struct ops_trace *base, const 
 	view_diff_rows_sort(&diff->operators);
 	view_diff_rows_sort(&diff->kernels);
 	for (int side = 0; done && side < 2; side++) {
-		diff->counted[side] = ops_steps_counted(diff->views[side]->host_steps);
+		diff->counted[side] = ops_steps_counted(diff->views[side]->host_steps) - view_averaged_from(diff->views[side]);
 		done = measure_noise(diff->views[side], &diff->steps[side]);
 	}
 	view_diff_judge(diff, options);

@@ -126,14 +126,15 @@ static void append_verdict(const struct page *page, const struct view_diff *diff
 		return;
 	}
 	ops_buffer_printf(out, " (noise %.1f %%, %zu and %zu steps)\n%s\n", 100 * diff->verdict.noise_ratio, diff->steps[0].steps,
-	                  diff->steps[1].steps, diff->verdict.regression ? "regression" : "no regression");
+	                  diff->steps[1].steps, diff->verdict.regression ? "regression" : diff->verdict.change_ratio > 0 && diff->verdict.noise_ratio >= diff->verdict.change_ratio ?
+	                  "no regression: steps differ as much without a change" : "no regression");
 }
 
 static int64_t steps_ns(const struct ops_views *views)
 {
 	int64_t ns = 0;
 
-	for (size_t i = 0; i < views->steps.count; i++)
+	for (size_t i = view_averaged_from(views); i < views->steps.count; i++)
 		view_add(&ns, ops_difference(views->steps.items[i].end_ns, views->steps.items[i].start_ns));
 	return ns;
 }
@@ -156,6 +157,14 @@ static void view_diff_text_append_base(const struct page *page, const struct vie
 		if (!diff->counted[side])
 			ops_buffer_printf(page->out, " The %s trace has no steps and counts as one.", side ? "new" : "base");
 	ops_buffer_append_text(page->out, "\n");
+	for (int side = 0; side < 2; side++) {
+		const struct ops_views *views = diff->views[side];
+
+		if (!view_averaged_from(views))
+			continue;
+		ops_format_duration(left, (double)view_step_shown_ns(&views->steps.items[0], VIEW_TIME_COUNT));
+		ops_buffer_printf(page->out, "The first step of %s takes %s and is left out.\n", side ? "new" : "base", left);
+	}
 }
 
 /* Warns if a side was recorded on a busy machine, which makes times longer. */

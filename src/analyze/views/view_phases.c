@@ -43,9 +43,10 @@ static void view_phases_add_device_work(const struct ops_views *views, const str
 
 static void average(const struct ops_views *views, struct view_step_phases *phases)
 {
-	double count = (double)views->steps.count;
+	size_t from = view_averaged_from(views);
+	double count = (double)(views->steps.count - from);
 
-	for (size_t i = 0; i < views->steps.count; i++)
+	for (size_t i = from; i < views->steps.count; i++)
 		for (int phase = 0; phase < OPS_PHASE_COUNT; phase++) {
 			phases->host_ns[phase] += (double)phases->steps[i].host_ns[phase] / count;
 			phases->operators_ns[phase] += (double)phases->steps[i].operators_ns[phase] / count;

@@ -469,18 +469,24 @@ static int64_t call_ns(const struct view_step *step, enum view_category category
 
 typedef int64_t step_time(const struct view_step *step, enum view_category category);
 
+size_t view_averaged_from(const struct ops_views *views)
+{
+	return views->policy == ops_policy_of(OPS_RULES_OPSTROBE) && views->host_steps->first_is_apart && views->steps.count > 1 ? 1 : 0;
+}
+
 static double average_ns(const struct ops_views *views, step_time *time, enum view_category category)
 {
+	size_t from = time == view_step_shown_ns ? view_averaged_from(views) : 0; /* the plugin's means cover all steps */
 	double sum_ns = 0;
 
-	for (size_t i = 0; i < views->steps.count; i++)
+	for (size_t i = from; i < views->steps.count; i++)
 		sum_ns += (double)time(&views->steps.items[i], category);
-	return views->steps.count ? sum_ns / (double)views->steps.count : 0;
+	return views->steps.count ? sum_ns / (double)(views->steps.count - from) : 0;
 }
 
 double view_step_divisor(const struct ops_views *views)
 {
-	return views->unmarked ? (double)NAN : (double)views->steps.count;
+	return views->unmarked ? (double)NAN : (double)ops_steps_counted(views->host_steps);
 }
 
 double view_step_average_ns(const struct ops_views *views, enum view_category category)
@@ -565,6 +571,11 @@ bool view_write_steps(const struct ops_views *views, struct ops_json_writer *jso
 		              views->steps.items[views->steps.count + i].name.size);
 	ops_json_close(json, ']');
 	view_steps_write_averages(views, view_steps_step_ns, true, json);
+	ops_json_key(json, "apart");
+	if (view_averaged_from(views))
+		ops_json_text(json, views->steps.items[0].name.bytes, views->steps.items[0].name.size);
+	else
+		ops_json_null(json);
 	ops_json_key(json, "breakdown"); /* the parts shown in text, for the viewer */
 	ops_json_open(json, '{');
 	view_steps_write_rows(views, view_step_shown_ns, false, json);

@@ -35,6 +35,20 @@ static void put_kinds(struct page *page, const struct view_step_stats *stats)
 	}
 }
 
+/* Names the first step if means leave it out. */
+static void put_apart(struct page *page)
+{
+	const struct view_step *first = page->views->steps.items;
+	char time[OPS_FORMAT_ROOM];
+
+	if (!view_averaged_from(page->views))
+		return;
+	ops_format_duration(time, (double)view_step_shown_ns(first, VIEW_TIME_COUNT));
+	ops_buffer_printf(&page->out, page->markdown ? " The first step, " : "\nthe first step, ");
+	page_name(page, first->name, 20, false);
+	ops_buffer_printf(&page->out, ", takes %s; means leave it out%s", time, page->markdown ? "." : "");
+}
+
 /* Writes "13 steps: median 1.841 ms, mean 1.921 ms, p95 5.400 ms", the range, and the kinds of iterations. */
 static void put_title(struct page *page, const struct view_step_stats *stats)
 {
@@ -50,7 +64,7 @@ static void put_title(struct page *page, const struct view_step_stats *stats)
 		least_ns = fmin(least_ns, ns);
 		most_ns = fmax(most_ns, ns);
 	}
-	ops_format_duration(mean, view_step_average_ns(views, VIEW_TIME_COUNT));
+	ops_format_duration(mean, view_step_shown_average_ns(views, VIEW_TIME_COUNT));
 	ops_format_duration(median, stats->median_ns);
 	ops_format_duration(p95, stats->p95_ns);
 	if (views->unmarked)
@@ -64,6 +78,7 @@ static void put_title(struct page *page, const struct view_step_stats *stats)
 	ops_format_duration(most, most_ns);
 	if (count > 1)
 		ops_buffer_printf(&page->out, page->markdown ? "From %s to %s." : "\nfrom %s to %s", least, most);
+	put_apart(page);
 	if (views->left_out)
 		ops_buffer_printf(&page->out, page->markdown ? " %zu more at the end left out: work of a device is missing." :
 		                                               "\n%zu more at the end left out: work of a device is missing",
@@ -107,7 +122,7 @@ static void view_text_steps_add_part(struct result_table *table, const char *tit
 static void put_breakdown(struct page *page)
 {
 	const struct ops_views *views = page->views;
-	double total_ns = view_step_average_ns(views, VIEW_TIME_COUNT);
+	double total_ns = view_step_shown_average_ns(views, VIEW_TIME_COUNT);
 	struct result_table table = {.scaled = true};
 
 	ops_buffer_append_text(&page->out, "\n"); /* ends the line of times */

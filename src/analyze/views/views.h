@@ -335,10 +335,13 @@ double view_tensor_cores_used(const struct ops_views *views);
 double view_tensor_cores_eligible(const struct ops_views *views);
 /* Returns what totals are divided by for figures per step: the number of steps; NAN without steps. */
 double view_step_divisor(const struct ops_views *views);
+/* Returns the index of the first step that means cover: 1 if the first step is apart, by Opstrobe's rules. */
+size_t view_averaged_from(const struct ops_views *views);
 double view_step_average_ns(const struct ops_views *views, enum view_category category); /* COUNT: the complete step */
 /* Returns the time of a category as displayed: labels in which no operator runs are OTHER, and host calls of
  * collectives are CPU time. */
 int64_t view_step_shown_ns(const struct view_step *step, enum view_category category);
+/* The same for the mean of the steps that means cover. */
 double view_step_shown_average_ns(const struct ops_views *views, enum view_category category);
 
 

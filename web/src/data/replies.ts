@@ -135,6 +135,8 @@ export interface OverviewReply {
 		names: string[];
 		rows: Step[];
 		average: Omit<Step, "name">;
+		/** The first step if it takes much longer than the others: means of `breakdown` and `phases` leave it out. */
+		apart: string | null;
 		breakdown: StepBreakdown;
 		phases: Phases | null;
 		median: number | null;

@@ -63,7 +63,9 @@ function BusyMachine({ views }: { views: OverviewReply }) {
 }
 
 function Figures({ source, trace, views }: { source: DataSource; trace: TraceEntry; views: OverviewReply }) {
-	const { average, rows, median, p95, from, kinds, waited_for_cpu: waited } = views.steps;
+	const { breakdown, apart, rows, median, p95, from, kinds, waited_for_cpu: waited } = views.steps;
+	const { average } = breakdown;
+	const first = apart === null ? "" : `; the first, ${formatUs(rows[0]!.total)}, is not in the means`;
 	const step = from === "iterations" ? "iteration" : "step";
 	const busiest = views.gpus.reduce<Gpu | undefined>((best, gpu) => ((gpu.utilization_ratio ?? 0) > (best?.utilization_ratio ?? -1) ? gpu : best), undefined);
 	const gpuNote = views.gpus.length > 1 ? `the busiest of ${views.gpus.length}` : (deviceName(views, busiest?.id) ?? "of all steps");
@@ -75,7 +77,7 @@ function Figures({ source, trace, views }: { source: DataSource; trace: TraceEnt
 				<Card
 					title={`Median ${step}`}
 					figure={formatUs(median ?? 0)}
-					note={`of ${rows.length} ${step}s: mean ${formatUs(average.total)}, p95 ${formatUs(p95 ?? 0)}, ${range(rows.map((row) => row.total))}`}
+					note={`of ${rows.length} ${step}s: mean ${formatUs(average.total)}, p95 ${formatUs(p95 ?? 0)}, ${range(rows.map((row) => row.total))}${first}`}
 				/>
 			)}
 			{kinds.map(({ kind, count, median, p95 }) => (

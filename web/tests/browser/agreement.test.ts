@@ -80,11 +80,11 @@ async function checkOverview(tab: Tab, trace: Served, views: Views, peaks: numbe
 	const step = steps.from === "iterations" ? "iteration" : "step";
 	const single = steps.from === "iterations" ? "Iteration" : "Step";
 	const title = steps.from === "none" ? "Whole recording" : steps.rows.length < 2 ? single : `Median ${step}`;
-	expectShowsWithUnit(await card(title).locator(".card-figure").innerText(), steps.rows.length > 1 ? steps.median! : steps.average.total, title);
+	expectShowsWithUnit(await card(title).locator(".card-figure").innerText(), steps.rows.length > 1 ? steps.median! : steps.breakdown.average.total, title);
 	if (title.startsWith("Median ")) {
 		const [, count = "", mean = "", p95 = ""] = /of (\d+) (?:steps|iterations): mean (.*?), p95 (.*?),/.exec(await card(title).locator("p.soft").innerText()) ?? [];
 		expect(Number(count)).toBe(steps.rows.length);
-		expectShowsWithUnit(mean, steps.average.total, "mean");
+		expectShowsWithUnit(mean, steps.breakdown.average.total, "mean");
 		expectShowsWithUnit(p95, steps.p95!, "p95");
 	}
 	if (peaks.length > 0) expectShowsWithUnit(await card("Memory at the peak").locator(".card-figure").innerText(), Math.max(...peaks), "the peak");
