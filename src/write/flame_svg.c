@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include <opstrobe/internal/format.h>
 #include <opstrobe/internal/trace.h>
 
 #include "base/alloc.h"
@@ -96,6 +97,16 @@ static char flame_svg_class_of(struct ops_string name, bool is_python)
 	return 'o';
 }
 
+/* Writes "1.250 ms → 980.000 µs". */
+static void flame_svg_put_times(struct picture *picture, int64_t base_ns, int64_t ns)
+{
+	char base[OPS_FORMAT_ROOM], now[OPS_FORMAT_ROOM];
+
+	ops_format_duration(base, (double)base_ns);
+	ops_format_duration(now, (double)ns);
+	ops_buffer_printf(&picture->text, "%s → %s", base, now);
+}
+
 /* Writes both times and the colour: red for more self time, blue for less. */
 static void flame_svg_put_change(struct picture *picture, size_t chain)
 {
@@ -104,9 +115,11 @@ static void flame_svg_put_change(struct picture *picture, size_t chain)
 	double shade = ops_flame_shade(base_ns, self_ns, whole->total_ns > whole->base_ns ? whole->total_ns : whole->base_ns);
 	int pale = 245 - (int)(165 * (shade < 0 ? -shade : shade));
 
-	ops_buffer_printf(&picture->text, " (%.3f → %.3f ms, self %.3f → %.3f ms)</title><rect fill=\"rgb(%d,%d,%d)\"",
-	                  (double)box->base_ns / 1e6, (double)box->total_ns / 1e6, (double)base_ns / 1e6, (double)self_ns / 1e6,
-	                  shade < 0 ? pale : 245, pale, shade > 0 ? pale : 245);
+	ops_buffer_append_text(&picture->text, " (");
+	flame_svg_put_times(picture, box->base_ns, box->total_ns);
+	ops_buffer_append_text(&picture->text, ", self ");
+	flame_svg_put_times(picture, base_ns, self_ns);
+	ops_buffer_printf(&picture->text, ")</title><rect fill=\"rgb(%d,%d,%d)\"", shade < 0 ? pale : 245, pale, shade > 0 ? pale : 245);
 }
 
 static void put_box(struct picture *picture, size_t chain)
@@ -118,13 +131,15 @@ static void put_box(struct picture *picture, size_t chain)
 	double x = MARGIN + pixels(picture, box->left_ns), width = pixels(picture, box->total_ns);
 	unsigned y = HEAD + (picture->depth - box->depth) * ROW;
 	size_t letters = (size_t)((width - 4) / LETTER > 0 ? (width - 4) / LETTER : 0);
+	char time[OPS_FORMAT_ROOM];
 
+	ops_format_duration(time, (double)box->total_ns);
 	ops_buffer_append_text(&picture->text, "<g><title>");
 	ops_markup_append(&picture->text, name.bytes, name.size, SIZE_MAX);
 	if (ops_flame_is_diff(picture->flame))
 		flame_svg_put_change(picture, chain);
 	else
-		ops_buffer_printf(&picture->text, " (%.3f ms, %.2f %%)</title><rect class=\"%c\"", (double)box->total_ns / 1e6,
+		ops_buffer_printf(&picture->text, " (%s, %.2f %%)</title><rect class=\"%c\"", time,
 		                  (double)box->total_ns * 100 / (double)picture->boxes[0].total_ns,
 		                  flame_svg_class_of(name, is_python));
 	ops_buffer_printf(&picture->text, " x=\"%.1f\" y=\"%u\" width=\"%.1f\" height=\"%d\"/>", x, y, width, ROW - 1);
@@ -140,6 +155,7 @@ static void put_box(struct picture *picture, size_t chain)
 static void flame_svg_put_head(struct picture *picture)
 {
 	unsigned height = HEAD + (picture->depth + 1) * ROW;
+	char time[OPS_FORMAT_ROOM];
 
 	ops_buffer_printf(&picture->text,
 	                  "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%u\" viewBox=\"0 0 %.0f %u\">\n"
@@ -148,13 +164,13 @@ static void flame_svg_put_head(struct picture *picture)
 	                  "<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n",
 	                  WIDTH, height, WIDTH, height);
 	if (ops_flame_is_diff(picture->flame)) {
-		ops_buffer_printf(&picture->text,
-		                  "<text x=\"%.0f\" y=\"18\">per step: %.3f → %.3f ms; red: more self time, blue: less</text>\n",
-		                  MARGIN, (double)picture->boxes[0].base_ns / 1e6, (double)picture->boxes[0].total_ns / 1e6);
+		ops_buffer_printf(&picture->text, "<text x=\"%.0f\" y=\"18\">per step: ", MARGIN);
+		flame_svg_put_times(picture, picture->boxes[0].base_ns, picture->boxes[0].total_ns);
+		ops_buffer_append_text(&picture->text, "; red: more self time, blue: less</text>\n");
 		return;
 	}
-	ops_buffer_printf(&picture->text, "<text x=\"%.0f\" y=\"18\">%.3f ms</text>", MARGIN,
-	                  (double)picture->boxes[0].total_ns / 1e6);
+	ops_format_duration(time, (double)picture->boxes[0].total_ns);
+	ops_buffer_printf(&picture->text, "<text x=\"%.0f\" y=\"18\">%s</text>", MARGIN, time);
 	ops_buffer_printf(&picture->text, "<g transform=\"translate(%.0f 8)\">", WIDTH - 420);
 	for (int i = 0; i < 4; i++)
 		ops_buffer_printf(&picture->text,

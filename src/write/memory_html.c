@@ -9,6 +9,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include <opstrobe/internal/format.h>
+
 #include "base/alloc.h"
 #include "base/buffer.h"
 #include "base/fault.h"
@@ -153,6 +155,14 @@ static const char style[] =
 	".n{text-align:right;white-space:nowrap;min-width:6em}i{display:inline-block;width:11px;height:11px;border-radius:2px;"
 	"margin-right:8px}\n";
 
+static void memory_html_put_time(struct page *page, int64_t ns)
+{
+	char time[OPS_FORMAT_ROOM];
+
+	ops_format_duration(time, (double)ns);
+	ops_buffer_printf(&page->out, "%s after the first change", time);
+}
+
 static void memory_html_put_head(struct page *page)
 {
 	static const char *const colours[][2] = {
@@ -174,8 +184,7 @@ static void memory_html_put_head(struct page *page)
 	ops_memory_device_name(page->peak.device, device);
 	ops_buffer_printf(&page->out, "}\n</style></head><body>\n<h1>Memory timeline of %s</h1>\n<p>The peak is ", device);
 	if (page->peak.time_ns >= 0)
-		ops_buffer_printf(&page->out, "%.3f ms after the first change",
-		                  (double)(page->peak.time_ns - page->start_ns) / 1e6);
+		memory_html_put_time(page, page->peak.time_ns - page->start_ns);
 	else
 		memory_html_put(page, "at the start");
 	memory_html_put(page, ": ");
@@ -202,6 +211,15 @@ static double round_step(double length)
 	return step * unit;
 }
 
+/* Returns the unit of the axis of time, in nanoseconds, and its name. */
+static double axis_unit_of(const struct page *page, const char **ret_name)
+{
+	double length_ns = (double)page->length_ns;
+
+	*ret_name = length_ns >= 1e9 ? "s" : length_ns >= 1e6 ? "ms" : OPS_MICROSECONDS;
+	return length_ns >= 1e9 ? 1e9 : length_ns >= 1e6 ? 1e6 : 1e3;
+}
+
 static double y_of(const struct page *page, int64_t bytes)
 {
 	return TOP + HEIGHT - (double)bytes / page->top_bytes * HEIGHT;
@@ -209,22 +227,23 @@ static double y_of(const struct page *page, int64_t bytes)
 
 static void put_scales(struct page *page)
 {
-	double step = round_step(page->top_bytes), length_ms = (double)page->length_ns / 1e6, ms = 1e-6, unit;
-	const char *name = unit_of(page->top_bytes, &unit);
+	double step = round_step(page->top_bytes), mark = 1e-6, unit, length;
+	const char *name = unit_of(page->top_bytes, &unit), *axis;
 
+	length = (double)page->length_ns / axis_unit_of(page, &axis);
 	for (double bytes = 0; bytes <= page->top_bytes; bytes += step)
 		ops_buffer_printf(&page->out,
 		                  "<line class=\"grid\" x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\"/>"
 		                  "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%g %s</text>\n",
 		                  LEFT, LEFT + COLUMNS, y_of(page, (int64_t)bytes), y_of(page, (int64_t)bytes), LEFT - 8,
 		                  y_of(page, (int64_t)bytes) + 4, bytes / unit, name);
-	for (int digit = 0; length_ms / ms > 10; digit++) /* factors 1, 2, 5, 10, … */
-		ms *= digit % 3 == 1 ? 2.5 : 2;
-	for (double at = 0; at <= length_ms; at += ms)
+	for (int digit = 0; length / mark > 10; digit++) /* factors 1, 2, 5, 10, … */
+		mark *= digit % 3 == 1 ? 2.5 : 2;
+	for (double at = 0; at <= length; at += mark)
 		ops_buffer_printf(&page->out, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%g</text>\n",
-		                  LEFT + at / length_ms * COLUMNS, TOP + HEIGHT + 18, at);
-	ops_buffer_printf(&page->out, "<text x=\"%d\" y=\"%d\" text-anchor=\"end\">ms</text>\n", LEFT + COLUMNS,
-	                  TOP + HEIGHT + 34);
+		                  LEFT + at / length * COLUMNS, TOP + HEIGHT + 18, at);
+	ops_buffer_printf(&page->out, "<text x=\"%d\" y=\"%d\" text-anchor=\"end\">%s</text>\n", LEFT + COLUMNS,
+	                  TOP + HEIGHT + 34, axis);
 }
 
 /* Returns the bytes of the categories below `category` in a column. */
@@ -322,6 +341,9 @@ static void put_allocations(struct page *page)
 /* Writes the script that shows the values under the pointer. */
 static void put_script(struct page *page)
 {
+	const char *axis;
+	double length;
+
 	memory_html_put(page, "<script>\nconst held=[");
 	for (size_t i = 0; i < COLUMNS; i++) {
 		memory_html_put(page, i ? ",[" : "[");
@@ -329,7 +351,8 @@ static void put_script(struct page *page)
 			ops_buffer_printf(&page->out, c ? ",%" PRId64 : "%" PRId64, page->columns[i].held[c]);
 		memory_html_put(page, "]");
 	}
-	ops_buffer_printf(&page->out, "],length=%.6f,left=%d;\n", (double)page->length_ns / 1e6, LEFT);
+	length = (double)page->length_ns / axis_unit_of(page, &axis);
+	ops_buffer_printf(&page->out, "],length=%.6f,unit='%s',left=%d;\n", length, axis, LEFT);
 	memory_html_put(
 		page,
 		"const plot=document.getElementById('plot'),cursor=document.getElementById('cursor');\n"
@@ -339,7 +362,7 @@ static void put_script(struct page *page)
 		"plot.onpointermove=e=>{const p=new DOMPoint(e.clientX,e.clientY).matrixTransform("
 		"plot.getScreenCTM().inverse()),i=Math.floor(p.x-left);if(i<0||i>=held.length)return;\n"
 		"cursor.setAttribute('x1',p.x);cursor.setAttribute('x2',p.x);cursor.setAttribute('visibility','visible');\n"
-		"document.getElementById('when').textContent='At '+(i/(held.length-1)*length).toFixed(3)+' ms';\n"
+		"document.getElementById('when').textContent='At '+(i/(held.length-1)*length).toFixed(3)+' '+unit;\n"
 		"held[i].forEach((b,c)=>cells[c].textContent=text(b))};\n</script>\n");
 }
 
