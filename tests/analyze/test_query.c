@@ -92,7 +92,7 @@ static void tables_have_rows(void **state)
 	(void)state;
 	assert_answer(&one, "kernels", OPS_FORMAT_CSV, NULL,
 	              "name,calls,total_us,percent,step_us,step_calls,mean_us,min_us,max_us,blocks_per_sm,occupancy_percent,tensor_cores\n"
-	              "gemm,1,30,100,30,1,30,30,30,,,no\n");
+	              "gemm,1,30,100,15,0.5,30,30,30,,,no\n");
 	assert_answer(&two, "lines", OPS_FORMAT_CSV, "{\"limit\": 1}",
 	              "worker,self,with_calls,device,allocated,calls,line,function,file,is_library\n"
 	              "rank 0,200,200,30,64,1,3,main,train.py,no\nrank 1,200,200,30,64,1,3,main,train.py,no\n");
