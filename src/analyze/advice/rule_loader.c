@@ -16,6 +16,8 @@ struct loading {
 	                            * gets a batch */
 	int64_t starved_ns;        /* part of the waits in which a worker was ready while other programs had the
 	                            * processors */
+	uint64_t opened, samples;  /* files opened, and samples made, in the main process */
+	uint64_t received;         /* tensors received from workers */
 	bool in_process;
 	bool workers;
 };
@@ -45,6 +47,48 @@ static void add_waits(struct loading *loading, const struct advice *advice, stru
 			own = advice_own_site(advice, row);
 		advice_tally_add_at(&loading->lines, own == OPS_NONE ? advice->site[row] : own, row,
 		                    advice_host_self_ns(advice, row));
+	}
+}
+
+enum loading_name { NAME_OPENS = 1, NAME_MAKES_SAMPLE, NAME_RECEIVES };
+
+/* Counts what makes loading slow whatever a sample contains. */
+static bool count_loading(struct loading *loading, const struct advice *advice)
+{
+	static const struct advice_named names[] = {{"<built-in function open>", NAME_OPENS}, {"<built-in method open of *", NAME_OPENS},
+	                                            {"*__getitem__", NAME_MAKES_SAMPLE}, {"*: rebuild_storage_*", NAME_RECEIVES}, {0}};
+	uint8_t *kind = advice_named_kinds(advice, names);
+
+	for (uint32_t row = 0; kind && row < advice->events->count; row++) {
+		uint8_t of = kind[advice->events->name[row]];
+
+		if (!of || !(advice->zone[row] & ADVICE_IN_LOADER) || !advice_counts(advice, row))
+			continue;
+		loading->opened += of == NAME_OPENS;
+		loading->samples += of == NAME_MAKES_SAMPLE && advice_own_site(advice, row) != OPS_NONE;
+		loading->received += of == NAME_RECEIVES;
+	}
+	ops_free(kind);
+	return kind != NULL;
+}
+
+/* Minimum number of files that a sample opens, and of tensors in a batch, to be mentioned. */
+#define OPENED_MIN 1
+#define RECEIVED_MIN 32
+
+/* Formats a sentence about what makes loading slow, and what to do about it. */
+static void describe_loading(const struct loading *loading, const struct advice *advice, char *fact, char *advised, size_t size)
+{
+	double received = advice_per_step(advice, loading->received);
+
+	*fact = *advised = '\0';
+	if (loading->in_process && loading->samples && loading->opened >= OPENED_MIN * loading->samples) {
+		snprintf(fact, size, " Files are opened %s times for each sample.", advice_number((double)loading->opened / (double)loading->samples).text);
+		snprintf(advised, size, "If %s the same file, keep it open, read what a sample needs with one call, or keep small data in memory. ",
+		         loading->opened > loading->samples ? "a sample opens" : "samples open");
+	} else if (received >= RECEIVED_MIN) {
+		snprintf(fact, size, " Each batch arrives as %s separate tensors.", advice_number(received).text);
+		snprintf(advised, size, "Each tensor is passed by its own file descriptor: join them in collate_fn, with their lengths, or pass arrays of NumPy. ");
 	}
 }
 
@@ -117,19 +161,20 @@ static bool rule_loader_report(const struct advice *advice, struct advice_result
 	const struct advice_tally *lines = loading->in_process && loading->lines.ns > result->tally.ns / LINES_PART
 	                                           ? &loading->lines : &result->tally;
 	double workers = rest_ns > 0 ? load_ns / rest_ns : WORKERS_MAX;
-	char detail[256], less[160] = "";
+	char detail[512], less[160] = "", fact[160], advised[160];
 	int count;
 
 	workers = workers < 1 ? 1 : workers > WORKERS_MAX ? WORKERS_MAX : workers;
 	count = (int)workers + (workers > (int)workers);
 	left_ns = load_ns / count - rest_ns;
 	gain_ns = (load_ns - starved_ns - (left_ns > 0 && loading->in_process ? left_ns : 0)) * idle_share(advice, load_ns);
+	describe_loading(loading, advice, fact, advised, sizeof(fact));
 	if (loading->in_process)
-		snprintf(detail, sizeof(detail), "Batches are made in the main process (num_workers=0). Pass num_workers=%d and "
-		                                 "persistent_workers=True, and make the line named first faster.", count);
+		snprintf(detail, sizeof(detail), "%sBatches are made in the main process (num_workers=0). Pass num_workers=%d and "
+		                                 "persistent_workers=True, and make the line named first faster.", advised, count);
 	else
-		snprintf(detail, sizeof(detail), "The workers are too slow. Use more of them or a larger prefetch_factor, or "
-		                                 "make __getitem__ faster.");
+		snprintf(detail, sizeof(detail), "%sThe workers are too slow. Use more of them or a larger prefetch_factor, or "
+		                                 "make __getitem__ faster.", advised);
 	if (loading->in_process && left_ns > 0)
 		snprintf(less, sizeof(less), "; %s of that %d worker%s cannot hide behind the %s of the rest of a step",
 		         advice_time(advice_step_ms(advice, left_ns)).text, count, count == 1 ? "" : "s", advice_time(advice_step_ms(advice, rest_ns)).text);
@@ -139,10 +184,10 @@ static bool rule_loader_report(const struct advice *advice, struct advice_result
 	result->confidence = advice_step_ms(advice, load_ns) < HANDOVER_MS ? ADVICE_UNSURE : ADVICE_SURE;
 	result->detail = detail;
 	return advice_report_at(result, lines, gain_ns,
-	                        "Each step waits %s for its batch%s%s%s.", advice_spent(advice, load_ns).text,
+	                        "Each step waits %s for its batch%s%s%s.%s", advice_spent(advice, load_ns).text,
 	                        loading->in_process ? ", which is made in the main process" : "",
 	                        less, advice->has & ADVICE_NEEDS_DEVICE ? "; only the time during which the device is idle "
-	                                                                  "counts" : "");
+	                                                                  "counts" : "", fact);
 }
 
 static bool rule_loader_find(const struct advice *advice, struct advice_result *result)
@@ -154,7 +199,7 @@ static bool rule_loader_find(const struct advice *advice, struct advice_result *
 		add_waits(&loading, advice, result);
 		rule_loader_find_kind(&loading, advice);
 	}
-	done = done && find_starved(&loading, advice) && rule_loader_report(advice, result, &loading);
+	done = done && find_starved(&loading, advice) && count_loading(&loading, advice) && rule_loader_report(advice, result, &loading);
 	advice_tally_release(&loading.lines);
 	return done;
 }
@@ -183,7 +228,7 @@ const struct advice_rule advice_rule_loader = {
 	.id = "loader-bound",
 	.title = "Steps wait for the data loader",
 	.condition = "Steps contain 'enumerate(DataLoader)'. If batches are made in the main process, the line with the most "
-		     "time comes first.",
+		     "time comes first. The evidence says if each sample opens files, or if a batch from workers consists of 32 tensors or more.",
 	.gain = "the wait, less what workers cannot hide behind the rest of the step",
 	.explanation = "While the step waits, the batch is read, decoded and collated. Workers can do this ahead of time.",
 	.advice = "Decode once and store the result, index complete batches instead of single samples, and replace Python code "

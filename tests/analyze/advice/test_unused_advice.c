@@ -348,6 +348,43 @@ static void finds_reads_in_hooks(void **state)
 	assert_true(hook_ms(false) < 0);
 }
 
+/* A loader in the main process, of which each sample opens three files; or one with workers, which sends 40 tensors. */
+static char *advise_loading(bool in_process)
+{
+	struct device_trace trace;
+
+	open_trace(&trace);
+	for (int step = 0; step < STEPS; step++) {
+		double us = 20 + 9000 * step;
+
+		device_trace_step(&trace, step, us - 10, 8990);
+		device_trace_add(&trace, "python_function", "train.py(3): run", 1, 1, us, 8900, "\"Python id\": 1");
+		device_trace_add(&trace, "user_annotation", in_process ? "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
+		                                                       : "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", 1, 1, us + 10, 6000, "");
+		if (in_process)
+			device_trace_add(&trace, "python_function", "data.py(5): Frames.__getitem__", 1, 1, us + 20, 5000, "\"Python id\": 2, \"Python parent id\": 1");
+		for (int i = 0; i < (in_process ? 3 : 40); i++)
+			device_trace_add(&trace, "python_function", in_process ? "<built-in function open>" : "torch/multiprocessing/reductions.py(5): rebuild_storage_fd",
+			                 1, 1, us + 30 + 100 * i, 90, in_process ? "\"Python id\": 3, \"Python parent id\": 2" : "\"Python id\": 3, \"Python parent id\": 1");
+		device_trace_add(&trace, "cpu_op", "aten::mm", 1, 1, us + 6500, 2000, "\"a\": 1");
+	}
+	return device_trace_advise(&trace);
+}
+
+static void says_what_makes_loading_slow(void **state)
+{
+	char *json = advise_loading(true);
+
+	(void)state;
+	assert_non_null(strstr(json, "Files are opened 3.0 times for each sample."));
+	assert_non_null(strstr(json, "If a sample opens the same file, keep it open"));
+	ops_free(json);
+	json = advise_loading(false);
+	assert_non_null(strstr(json, "Each batch arrives as 40.0 separate tensors."));
+	assert_non_null(strstr(json, "join them in collate_fn"));
+	ops_free(json);
+}
+
 /* A mean of windows of 16 elements, at each position or side by side. */
 static double windows_ms(int stride)
 {
@@ -440,6 +477,7 @@ int main(void)
 		cmocka_unit_test(leaves_reads_to_their_operator),
 		cmocka_unit_test(finds_reads_in_hooks),
 		cmocka_unit_test(finds_windows_that_overlap),
+		cmocka_unit_test(says_what_makes_loading_slow),
 		cmocka_unit_test(counts_dictionaries_with_the_loop_that_updates_them),
 		cmocka_unit_test(finds_chains_that_do_not_depend_on_each_other),
 	};
