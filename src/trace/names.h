@@ -11,6 +11,8 @@
 
 /* An event of autograd's engine around a backward node; the node's name follows. */
 #define OPS_ENGINE_PREFIX "autograd::engine::evaluate_function: "
+/* All calls of an import, which a recording combines to one row; the module's name follows. */
+#define OPS_IMPORT_PREFIX "import "
 /* A call of a torch.nn.Module; "Linear_0" follows. */
 #define OPS_MODULE_PREFIX "nn.Module: "
 /* An event of Lightning's profiler around a module; "torch.nn.modules.linear.Linear: net.0" follows. */

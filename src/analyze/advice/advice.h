@@ -242,6 +242,7 @@ struct advice_report {
 	uint32_t of_samples; /* number of traces to which no rule applies, because they consist of samples */
 	double step_ms;   /* the average steady step of the first trace, the base of percentages */
 	double mean_ms;   /* mean of its steps, without a first one that is apart */
+	double imports_ms; /* of imports in a steady step, which its length excludes */
 	double waited_ratio; /* share of the time of its steps in which they were ready to run while other threads had the
 	                      * processors; the largest of all traces; NAN: not recorded */
 	uint32_t steady, steps; /* numbers of its steady steps and of all steps; 0 without steps */
@@ -313,7 +314,7 @@ struct advice {
 	                        * device, the costs of host rows on it (advice_device.c) */
 	int64_t *self_ns;
 	int64_t *device_ns;    /* by host row: part of `ns` in which a device worked for it and its children */
-	int64_t *lost_ns;      /* by row: time of its waits for a processor, subtracted from both */
+	int64_t *lost_ns;      /* by row: time of its waits for a processor and of imports, subtracted from both */
 	int64_t *stalled_ns;   /* by row: time of its stalls and of those below it */
 	int64_t *stalled_self_ns; /* by row: time of the stalls in its self time */
 	OPS_ARRAY(struct advice_stall) stalls;
@@ -342,6 +343,7 @@ struct advice {
 	uint8_t *steady;       /* by step */
 	size_t step_count;     /* number of steady steps */
 	int64_t steps_ns;      /* their sum */
+	int64_t imports_ns;    /* of imports in them, subtracted from that */
 	struct ops_places places;
 	const uint16_t *operators; /* by string: rows of derive/operators.h */
 	struct data_flow *flow; /* NULL without shapes or memory */
@@ -364,6 +366,7 @@ enum advice_zone {
 	ADVICE_IN_BACKWARD = 4,
 	ADVICE_IN_OPERATOR = 8, /* below an operator */
 	ADVICE_IN_ROW_LOOP = 16, /* in a loop of small operators over rows */
+	ADVICE_IN_IMPORT = 32,   /* in an import, which only the first use of a module waits for */
 	ADVICE_PARALLEL = 64,      /* on a thread other than those of the steps, which do not wait for it */
 	ADVICE_WAITING = 128,    /* in a call that waits for a lock, another thread or process, or for time to pass */
 };
@@ -387,7 +390,8 @@ bool advice_read_machine(struct advice *advice);
 /* The texts are borrowed from the metadata of the trace. */
 struct advice_proof advice_find_proof(const struct advice *advice, const char *rule);
 void advice_correct_times(struct advice *advice);
-bool advice_subtract_waits(struct advice *advice);
+bool advice_find_lost_waits(struct advice *advice);
+bool advice_subtract_lost(struct advice *advice);
 bool advice_find_captures(struct advice *advice);
 bool advice_find_stalls(struct advice *advice);
 bool advice_find_steps(struct advice *advice);

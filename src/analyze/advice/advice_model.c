@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "derive/backward.h"
 #include "derive/program.h"
+#include "trace/names.h"
 
 /* --- places --------------------------------------------------------------------------------------------------------- */
 
@@ -184,6 +185,8 @@ static bool find_zones(struct advice *advice)
 			zone |= ADVICE_IN_BACKWARD;
 		if (blocked[advice->events->name[row]] && advice->events->kind[row] == OPS_EVENT_PYTHON_FUNCTION)
 			zone |= ADVICE_WAITING;
+		if (advice->events->kind[row] == OPS_EVENT_PYTHON_FUNCTION && ops_string_starts(advice_name(advice, row), OPS_IMPORT_PREFIX))
+			zone |= ADVICE_IN_IMPORT;
 		advice->zone[row] = zone;
 	}
 	ops_free(blocked);
@@ -315,7 +318,7 @@ bool advice_init(struct advice *advice, const struct ops_trace *trace, struct ad
 	done = ops_places_init(&advice->places, trace) && advice->operators && advice->views && advice_model_allocate(advice) && advice_read_machine(advice);
 	if (done)
 		advice_correct_times(advice);
-	done = done && find_zones(advice) && advice_find_captures(advice) && advice_subtract_waits(advice) && advice_find_steps(advice);
+	done = done && find_zones(advice) && advice_find_captures(advice) && advice_subtract_lost(advice) && advice_find_steps(advice);
 	done = done && find_forwards(advice) && advice_model_find_places(advice) && advice_find_stalls(advice) &&
 	       advice_idle_find(advice) && advice_charge_device(advice);
 	if (done) {

@@ -366,11 +366,14 @@ static bool sum_up_steps(struct advice *advice)
 	advice->steps_ns = ops_intervals_length(&steady);
 	ops_intervals_release(&steady);
 	/* The overhead of recording a row occurs around it, so that of a step's first row precedes the step. */
-	for (uint32_t row = 0; row < advice->events->count; row++)
-		if (advice_counts(advice, row) &&
-		    advice->events->start_ns[row] > advice->views->steps.items[advice->step_of[row]].host_start_ns)
-			advice->steps_ns = ops_difference(advice->steps_ns, ops_sum(advice_recording_ns(advice, row),
-			                                                            advice->lost_ns[row]));
+	for (uint32_t row = 0; row < advice->events->count; row++) {
+		if (!advice_counts(advice, row) ||
+		    advice->events->start_ns[row] <= advice->views->steps.items[advice->step_of[row]].host_start_ns)
+			continue;
+		advice->steps_ns = ops_difference(advice->steps_ns, ops_sum(advice_recording_ns(advice, row), advice->lost_ns[row]));
+		if (advice->zone[row] & ADVICE_IN_IMPORT)
+			advice->imports_ns = ops_sum(advice->imports_ns, advice->lost_ns[row]);
+	}
 	if (advice->steps_ns < 0)
 		advice->steps_ns = 0;
 	return done;

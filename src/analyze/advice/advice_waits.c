@@ -179,26 +179,6 @@ static bool assign_starved(struct advice *advice, uint32_t track)
 	return done;
 }
 
-/* Also corrects the rows around each row. Children come after their parents. */
-static bool correct(struct advice *advice)
-{
-	int64_t *below_ns = ops_alloc_zeroed(advice->events->count + 1, sizeof(*below_ns));
-
-	for (uint32_t row = (uint32_t)advice->events->count; below_ns && row-- > 0;) {
-		uint32_t parent = advice->events->parent[row];
-
-		below_ns[row] = ops_sum(below_ns[row], advice->lost_ns[row]);
-		advice->self_ns[row] = ops_difference(advice->self_ns[row], advice->lost_ns[row]);
-		advice->ns[row] = ops_difference(advice->ns[row], below_ns[row]);
-		if (advice->ns[row] < 0)
-			advice->ns[row] = 0;
-		if (parent != OPS_NONE)
-			below_ns[parent] = ops_sum(below_ns[parent], below_ns[row]);
-	}
-	ops_free(below_ns);
-	return below_ns != NULL;
-}
-
 /* Returns the track with most time in operators. */
 static uint32_t track_of_operators(const struct advice *advice)
 {
@@ -235,7 +215,7 @@ static void assign_without_steps(struct advice *advice, struct own *rows, size_t
 		assign_to_excess(advice, rows, count, INT64_MAX, true);
 }
 
-bool advice_subtract_waits(struct advice *advice)
+bool advice_find_lost_waits(struct advice *advice)
 {
 	size_t rows_max = advice->events->count + 1, count;
 	bool without_steps = advice->views->unmarked && advice->machine.threads > 1;
@@ -264,7 +244,7 @@ bool advice_subtract_waits(struct advice *advice)
 				;
 			assign_waits(advice, rows + first, next - first, &advice->machine.waits[rows[first].path]);
 		}
-		done = assign_starved(advice, track) && correct(advice);
+		done = assign_starved(advice, track);
 	}
 	ops_free(paths);
 	ops_free(steps);

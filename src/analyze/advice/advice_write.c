@@ -157,11 +157,14 @@ static void append_outcome(struct ops_buffer *out, const struct advice_report *r
 }
 
 #define BASE_ROOM 400
+#define IMPORTS_MIN 0.01 /* share of the base above which it says that imports are excluded */
 /* Writes what the percentages refer to, for every output format; nothing without percentages. */
 static size_t base_text(const struct advice_report *report, char *text, size_t room)
 {
 	bool waited = report->waited_ratio > VIEW_WAITED_MUCH; /* not NAN */
-	const char *without = waited ? ", without waits for a CPU" : "";
+	bool imports = report->imports_ms > IMPORTS_MIN * report->step_ms;
+	const char *without = waited && imports ? ", without imports and waits for a CPU" : waited ? ", without waits for a CPU"
+	                      : imports ? ", without imports" : "";
 	char step[OPS_FORMAT_ROOM], mean[OPS_FORMAT_ROOM];
 	size_t used;
 
@@ -173,10 +176,10 @@ static size_t base_text(const struct advice_report *report, char *text, size_t r
 		used = (size_t)snprintf(text, room, "Percentages are shares of the average steady step of a trace.");
 	else if (!report->steps)
 		used = (size_t)snprintf(text, room, "The trace has no steps. Percentages are shares of its total time, %s%s.", step,
-		                        waited ? without : strcmp(step, mean) ? " without the overhead of recording" : "");
+		                        waited || imports ? without : strcmp(step, mean) ? " without the overhead of recording" : "");
 	else if (report->steady == report->steps)
 		used = (size_t)snprintf(text, room, "Percentages are shares of the average step, %s%s.", step,
-		                        waited ? without : strcmp(step, mean) ? " without the overhead of recording" : "");
+		                        waited || imports ? without : strcmp(step, mean) ? " without the overhead of recording" : "");
 	else
 		used = (size_t)snprintf(text, room, "Percentages are shares of the average steady step, %s%s (%u of %u steps are steady; "
 		                        "all steps take %s on average).", step, without, report->steady, report->steps, mean);

@@ -3,6 +3,7 @@
  * Functions of the program that compute in Python: time in steps outside of operators, because no tensor operation is
  * used or C functions are called one by one.
  */
+#include <math.h>
 #include <stdio.h>
 
 #include <opstrobe/internal/trace.h>
@@ -44,7 +45,7 @@ static int64_t borrowed_ns(const struct advice *advice, uint32_t row)
 	struct ops_function_text function;
 
 	if (advice->events->kind[row] != OPS_EVENT_PYTHON_FUNCTION || ops_is_module_name(advice_name(advice, row)) ||
-	    ops_string_starts(advice_name(advice, row), "import ")) /* a recording has one call for an import, without a file */
+	    (advice->zone[row] & ADVICE_IN_IMPORT))
 		return 0;
 	if (ops_event_function(advice->trace, row, &function) &&
 	    (ops_path_in_torch(function.file).bytes || ops_file_is_generated(function.file)))
@@ -157,44 +158,53 @@ static bool find_typical(const struct advice *advice, const int64_t *own_ns, dou
 	return by_step != NULL;
 }
 
-/* Returns the library's function that runs the step in which a row computes; OPS_NONE if the program itself has the
- * loop. */
-static uint32_t loop_of_library(const struct advice *advice, uint32_t row)
+/* C functions such as torch.tensor() are of no package. */
+static bool is_of_package(const struct advice *advice, uint32_t row)
+{
+	struct ops_function_text function;
+
+	return ops_event_function(advice->trace, row, &function) && ops_file_package(function.file).size > 0;
+}
+
+/* Returns the function of a library that computes in a row: the one that runs the step, such as a trainer, or one that calls operators
+ * itself. OPS_NONE if the program has the loop, or calls a function that only computes in Python. */
+static uint32_t function_of_library(const struct advice *advice, uint32_t row)
 {
 	uint32_t parent = advice->events->parent[row], caller;
+	bool is_step = advice->views->parts[row] == VIEW_STEP;
 
-	if (advice->views->parts[row] != VIEW_STEP && (is_own(advice, row) || parent == OPS_NONE))
+	if (!is_step && is_own(advice, row))
 		return OPS_NONE;
-	row = advice->views->parts[row] == VIEW_STEP ? row : parent;
-	if (advice->views->parts[row] != VIEW_STEP)
+	if (!is_step && advice->operator_ns[row] && is_of_package(advice, row))
+		return row;
+	if (!is_step && (parent == OPS_NONE || advice->views->parts[parent] != VIEW_STEP))
 		return OPS_NONE;
-	caller = advice->caller[row];
+	caller = advice->caller[is_step ? row : parent];
 	return caller == OPS_NONE || is_own(advice, caller) ? OPS_NONE : caller;
 }
 
-/* The part of the time that a library spends which runs the steps, such as a trainer. */
+/* The part of the time that libraries spend which run the steps or call operators. */
 struct library_part {
 	int64_t ns;
-	char name[64];
+	int64_t longest_ns;
+	struct ops_function_text longest; /* its longest call; without a file: unknown */
 };
 
 static struct library_part find_library_part(const struct advice *advice, const int64_t *own_ns)
 {
-	struct library_part part = {.ns = 0, .name = "a library"};
+	struct library_part part = {.ns = 0};
 
 	for (uint32_t row = 0; row < advice->events->count; row++) {
-		uint32_t loop = own_ns[row] > 0 ? loop_of_library(advice, row) : OPS_NONE;
+		uint32_t at = own_ns[row] > 0 ? function_of_library(advice, row) : OPS_NONE;
 		struct ops_function_text function;
-		struct ops_string package;
 
-		if (loop == OPS_NONE)
+		if (at == OPS_NONE)
 			continue;
 		part.ns = ops_sum(part.ns, own_ns[row]);
-		if (!ops_event_function(advice->trace, loop, &function))
+		if (own_ns[row] <= part.longest_ns || !ops_event_function(advice->trace, at, &function) || !ops_file_package(function.file).size)
 			continue;
-		package = ops_file_package(function.file);
-		if (package.size && package.size < sizeof(part.name))
-			snprintf(part.name, sizeof(part.name), "%.*s", (int)package.size, package.bytes);
+		part.longest_ns = own_ns[row];
+		part.longest = function;
 	}
 	return part;
 }
@@ -202,15 +212,21 @@ static struct library_part find_library_part(const struct advice *advice, const 
 /* Reports that most of the time belongs to a library. */
 static bool report_library(const struct advice *advice, struct advice_result *result, const struct library_part *part, double all_ns)
 {
-	char detail[320];
+	struct ops_string package = ops_file_package(part->longest.file), function = part->longest.name;
+	char name[64] = "a library", detail[320], longest[128] = "";
 
-	snprintf(detail, sizeof(detail), "This is code of %s, not of the program, which calls it at the line named first. Give "
-	                                 "it larger batches, so that there are fewer steps, and turn off callbacks, logging "
-	                                 "and progress bars that are not needed.", part->name);
+	if (package.size && package.size < sizeof(name)) {
+		snprintf(name, sizeof(name), "%.*s", (int)package.size, package.bytes);
+		if (function.size && function.size < sizeof(longest) / 2)
+			snprintf(longest, sizeof(longest), " The longest call is of %.*s.", (int)function.size, function.bytes);
+	}
+	snprintf(detail, sizeof(detail), "This is code of %s, not of the program, which calls it at the line named first. Give it more to do in "
+	                                 "each call, such as larger batches, and turn off callbacks, logging and progress bars that are not "
+	                                 "needed.", name);
 	result->detail = detail;
 	result->confidence = ADVICE_UNSURE;
-	return advice_report_gain(result, all_ns, "Code of %s computes in Python, outside of operators, for %s a step.", part->name,
-	                           advice_spent(advice, (double)part->ns).text);
+	return advice_report_gain(result, all_ns, "Code of %s computes in Python, outside of operators, for %s a step.%s", name,
+	                          advice_spent(advice, (double)part->ns).text, longest);
 }
 
 static bool rule_python_time_report(const struct advice *advice, struct advice_result *result, const int64_t *own_ns)
@@ -225,8 +241,8 @@ static bool rule_python_time_report(const struct advice *advice, struct advice_r
 	/* The median step decides, since the machine may be busy in one of many steps. */
 	if (!find_typical(advice, own_ns, &typical_ns))
 		return false;
-	typical_ns = typical_ns < (double)advice->steps_ns ? typical_ns : (double)advice->steps_ns; /* of uneven steps, the median may be more than the mean */
-	if (advice_percent(advice, typical_ns) < 100 * SHARE_MIN)
+	/* Of uneven steps, the median may be more than the mean. */
+	if (fmin(typical_ns, (double)advice->steps_ns) < SHARE_MIN * (double)ops_sum(advice->steps_ns, advice->imports_ns))
 		return true;
 	if (!advice->sampled && !advice_find_shared_ns(advice, &shared_ns))
 		return false;
@@ -271,7 +287,7 @@ const struct advice_rule advice_rule_python_time = {
 	.title = "Python code computes outside of operators",
 	.condition = "Functions of the program take more than 0.1 ms of self time in a call, and 5 % of the median step, "
 		     "outside of operators. Short functions, and those of C and of packages other than torch, count for "
-		     "their caller; a library that runs the steps, such as a trainer, is named. Imports, waits for locks, queues and threads, and code generated by Inductor, do not count. If "
+		     "their caller; a library that runs the steps, such as a trainer, or that calls operators itself, is named. Imports, waits for locks, queues and threads, and code generated by Inductor, do not count. If "
 		     "another thread runs Python at the same time, the evidence says how long one of the two waits for the "
 		     "global interpreter lock (GIL).",
 	.gain = "that time",

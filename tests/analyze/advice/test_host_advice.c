@@ -447,6 +447,31 @@ static void finds_collections(void **state)
 	ops_free(json);
 }
 
+/* A full collection of 4 ms in one of eight steps, next to small ones: nobody knows how often it runs. */
+static void doubts_one_long_collection(void **state)
+{
+	struct device_trace trace;
+	char *json;
+
+	(void)state;
+	open_trace(&trace, "\"threads\": 1");
+	device_trace_add(&trace, "python_function", "train.py(3): train", 1, 1, 1, 90000, "\"Python id\": 1");
+	for (int step = 0; step < STEPS; step++) {
+		double us = 10 + 10000 * step;
+
+		device_trace_step(&trace, step, us, 9990);
+		device_trace_add(&trace, "python_function", "Python GC", 1, 1, us + 100, step == 4 ? 4000 : 20,
+		                 "\"Python id\": 2, \"Python parent id\": 1");
+		for (int i = 0; i < 2 + step; i++)
+			device_trace_host(&trace, "cpu_op", "aten::mm", us + 4200 + 100 * i, 99);
+	}
+	json = device_trace_advise(&trace);
+	assert_true(finding_ms(json, "gc-pauses") > 0.4);
+	assert_non_null(strstr(json, "One of them takes 4.000 ms."));
+	assert_non_null(strstr(json, "\"confidence\":\"low\""));
+	ops_free(json);
+}
+
 /* Nodes of 10 us, and 2 us of the engine's between them, of which a tenth is what it costs to record the node: four more a step. */
 static void gives_nodes_the_time_between(void **state)
 {
@@ -918,7 +943,7 @@ int main(void)
 	                                   cmocka_unit_test(finds_tokens_computed_again),
 	                                   cmocka_unit_test(finds_memory_near_its_limit),
 	                                   cmocka_unit_test(knows_output_by_its_calls), cmocka_unit_test(knows_messages_by_their_function),
-	                                   cmocka_unit_test(finds_assignments_to_slices), cmocka_unit_test(finds_idle_processors), cmocka_unit_test(finds_collections),
+	                                   cmocka_unit_test(finds_assignments_to_slices), cmocka_unit_test(finds_idle_processors), cmocka_unit_test(finds_collections), cmocka_unit_test(doubts_one_long_collection),
 	                                   cmocka_unit_test(gives_nodes_the_time_between),
 	                                   cmocka_unit_test(finds_graphs_gone_through_again),
 	                                   cmocka_unit_test(finds_slow_first_steps), cmocka_unit_test(subtracts_waits),

@@ -360,6 +360,55 @@ static void imports_are_not_the_program(void **state)
 	ops_free(text);
 }
 
+/* A package that imports its parts when they are first used: 6 ms of the 9 ms that the call takes. */
+static void lazy_imports_are_not_the_program(void **state)
+{
+	struct device_trace trace;
+	char *text;
+	int run, lazy;
+
+	(void)state;
+	device_trace_open(&trace);
+	run = add_python(&trace, "train.py(1): <module>", 0, 0, 20000);
+	lazy = add_python(&trace, "/v/lib/python3.11/site-packages/lazy/__init__.py(8): __getattr__", run, 5, 9000);
+	add_python(&trace, "import lazy.parts", lazy, 10, 6000);
+	text = device_trace_advise(&trace);
+	assert_float_equal(finding_ms(text, "python-in-step"), 14, 0.02);
+	assert_non_null(strstr(text, "shares of its total time, 14.0 ms, without imports."));
+	ops_free(text);
+}
+
+/* A program without steps that calls a package, which computes with operators or without: 10 ms of Python, and operators of 5 ms. */
+static char *advise_package(bool operators)
+{
+	struct device_trace trace;
+	int run;
+
+	device_trace_open(&trace);
+	run = add_python(&trace, "fit.py(1): <module>", 0, 0, 20000);
+	add_python(&trace, "/v/lib/python3.11/site-packages/optimizers/fit.py(5): minimize", run, 5, 15000);
+	device_trace_host(&trace, "cpu_op", "aten::mm", 1, 3);
+	device_trace_host(&trace, "cpu_op", "aten::mm", operators ? 100 : 15100, 4800);
+	device_trace_host(&trace, "cpu_op", "aten::mm", 19990, 3);
+	return device_trace_advise(&trace);
+}
+
+/* A package that computes with torch is named, and its Python is nothing that the program could replace. */
+static void knows_packages_that_call_operators(void **state)
+{
+	char *text = advise_package(false);
+
+	(void)state;
+	assert_non_null(strstr(text, "Functions of the program compute in Python"));
+	assert_non_null(strstr(text, "\"severity\":\"high\""));
+	ops_free(text);
+	text = advise_package(true);
+	assert_non_null(strstr(text, "Code of optimizers computes in Python, outside of operators, for 10."));
+	assert_non_null(strstr(text, "The longest call is of minimize."));
+	assert_null(strstr(text, "\"severity\":\"high\""));
+	ops_free(text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -367,7 +416,8 @@ int main(void)
 		cmocka_unit_test(counts_only_operators_of_a_loop_on_another_thread),
 		cmocka_unit_test(knows_small_operators_on_a_busy_machine), cmocka_unit_test(names_the_innermost_loop), cmocka_unit_test(knows_the_loop_of_a_library),
 		cmocka_unit_test(leaves_loops_over_layers_alone), cmocka_unit_test(leaves_captures_out_of_the_steps),
-		cmocka_unit_test(names_the_base_of_percentages), cmocka_unit_test(imports_are_not_the_program)};
+		cmocka_unit_test(names_the_base_of_percentages), cmocka_unit_test(imports_are_not_the_program),
+		cmocka_unit_test(lazy_imports_are_not_the_program), cmocka_unit_test(knows_packages_that_call_operators)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
