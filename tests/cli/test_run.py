@@ -646,6 +646,17 @@ def test_the_first_finding_is_named(tmp_path, program, opstrobe):
     assert re.search(r", program\.py:10 \(saves .* % of a step(; waited for a CPU: \d+\.\d %)?\)$", line)
 
 
+def test_most_time_names_the_first_line_of_the_program():
+    from opstrobe.launcher.recorder import _most_time
+
+    lines = [
+        {"file": None, "line": None, "text": "60.0 % of a step: idle device."},
+        {"file": "train.py", "line": 7, "text": "30.0 % of a step: operators."},
+    ]
+    assert _most_time({"lines": lines}) == "train.py:7, 30.0 % of a step: operators."
+    assert _most_time({"lines": lines[:1]}) == _most_time(None) == ""
+
+
 def test_open_shows_the_trace_until_it_is_stopped(tmp_path, program, environment):
     name = program(WORK + "import sys\nsys.exit(5)\n")
     words = [OPSTROBE, "run", "--open", "-o", "trace.json", name]

@@ -426,6 +426,8 @@ class RunRecorder:
             advice = json.loads(trace.advice_json())
             if advice["findings"]:
                 _say(f"first finding: {_finding_text(advice['findings'][0], advice['base']['steps'])}")
+            elif most := _most_time(advice["not_explained"]):
+                _say(f"no finding; most time: {most}")
 
     def _serve(self, path: str) -> None:
         """Shows the trace in the browser until Ctrl-C."""
@@ -451,13 +453,23 @@ def _is_resource_tracker(words: Sequence[str | bytes]) -> bool:
     return any(b"multiprocessing.resource_tracker" in os.fsencode(word) for word in words)
 
 
+def _place_text(place: dict[str, Any]) -> str:
+    line = f":{place['line']}" if place["line"] else ""
+    return f"{os.path.relpath(place['file']) if os.path.isabs(place['file']) else place['file']}{line}"
+
+
+def _most_time(rest: dict[str, Any] | None) -> str:
+    """One line: the line of the program with most time that no finding explains, and what it does; "" without lines."""
+    line = next((line for line in rest["lines"] if line["file"]), None) if rest else None
+    return f"{_place_text(line)}, {line['text']}" if line else ""
+
+
 def _finding_text(finding: dict[str, Any], steps: int | None) -> str:
     """One line: what, where, and the predicted gain."""
     place = next((place for place in finding["where"] if place["file"]), None)
     text = str(finding["title"])
     if place is not None:
-        line = f":{place['line']}" if place["line"] else ""
-        text += f", {os.path.relpath(place['file']) if os.path.isabs(place['file']) else place['file']}{line}"
+        text += f", {_place_text(place)}"
     if finding["predicted_gain_percent"] is not None and finding["predicted_gain_percent"] >= 0.1:
         bound = {"at least": "at least ", "at most": "at most "}.get(finding["predicted_gain_bound"], "about ")
         of = "a step" if steps else "the recording"

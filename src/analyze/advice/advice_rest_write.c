@@ -125,7 +125,7 @@ void advice_rest_describe(const struct advice_report *report, const struct advic
 		ops_buffer_append(out, line->tensor.bytes, line->tensor.size);
 	}
 	if (line->roof_pct >= 0) /* not NAN */
-		ops_buffer_printf(out, "; %.0f %% of the roof", line->roof_pct);
+		ops_buffer_printf(out, line->roof_pct < 1 ? "; less than 1 %% of the roof" : "; %.0f %% of the roof", line->roof_pct);
 	ops_buffer_append_text(out, ".");
 	if (line->unusual.size) {
 		ops_buffer_append_text(out, " ");
