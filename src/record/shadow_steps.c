@@ -46,11 +46,11 @@ void ops_shadow_steps_init(struct ops_shadow_steps *steps, uint32_t budget_ppm, 
 	shadow_draw(steps);
 }
 
-static void shadow_add_length(double *average_ns, double ns)
+static void shadow_add_length(double *average_ns, double ns, double weight)
 {
 	if (*average_ns > 0)
 		ns = fmin(LONGER * *average_ns, fmax(*average_ns / LONGER, ns));
-	*average_ns += *average_ns > 0 ? (ns - *average_ns) / USUAL_WEIGHT : ns;
+	*average_ns += *average_ns > 0 ? (ns - *average_ns) / weight : ns;
 }
 
 static void shadow_add(struct ops_shadow_steps *steps, uint64_t after_ns)
@@ -60,7 +60,7 @@ static void shadow_add(struct ops_shadow_steps *steps, uint64_t after_ns)
 
 	if (!steps->shadow_ns)
 		return;
-	shadow_add_length(&steps->usual_ns, (double)steps->shadow_ns);
+	shadow_add_length(&steps->usual_ns, (double)steps->shadow_ns, USUAL_WEIGHT);
 	steps->ratios[steps->next] = differs ? (float)(recorded_ns / (double)steps->shadow_ns - 1) : 0;
 	steps->next = (steps->next + 1) % OPS_SHADOW_PAIRS;
 	if (steps->used < OPS_SHADOW_PAIRS)
@@ -83,11 +83,11 @@ enum ops_detail ops_shadow_steps_end(struct ops_shadow_steps *steps, uint64_t du
 		shadow_add(steps, duration_ns);
 	steps->is_after = false;
 	steps->before_ns = duration_ns;
-	if (++steps->count <= OPS_SHADOW_WARM_UP)
-		return steps->detail;
-	steps->recorded++;
-	shadow_add_length(&steps->length_ns, (double)duration_ns);
-	if (steps->until-- > 1)
+	if (++steps->count > OPS_SHADOW_COUNTED_AFTER) {
+		steps->recorded++;
+		shadow_add_length(&steps->length_ns, (double)duration_ns, fmin(USUAL_WEIGHT, (double)steps->recorded));
+	}
+	if (steps->count <= OPS_SHADOW_WARM_UP || steps->until-- > 1)
 		return steps->detail;
 	steps->is_shadow = true;
 	return OPS_DETAIL_STEPS;

@@ -284,7 +284,7 @@ static void events_decide_first(void **state)
 
 	(void)state;
 	program_begin(&program, BUDGET_PPM);
-	program_run(&program, OPS_SHADOW_WARM_UP);
+	program_run(&program, OPS_SHADOW_COUNTED_AFTER);
 	assert_false(ops_shadow_steps_is_counted(&program.shadow));
 	program_run(&program, OPS_SHADOW_COUNTED_FIRST);
 	assert_true(ops_shadow_steps_is_counted(&program.shadow));

@@ -45,8 +45,9 @@ extern "C" {
 #define OPS_OVERHEAD_WIDTH_SHARE 0.5 /* this share of it */
 #define OPS_SHADOW_WARM_UP 21u     /* first steps, without shadow steps */
 #define OPS_SHADOW_PAIRS_DECIDE 16u /* number of comparisons needed for a decision, unless all of OPS_SHADOW_PAIRS_MIN agree */
+#define OPS_SHADOW_COUNTED_AFTER 5u /* first steps, in which events are not counted */
 #define OPS_SHADOW_COUNTED_FIRST 2u /* recorded steps of a detail after which its events are counted, */
-#define OPS_SHADOW_COUNTED 8u      /* in this many */
+#define OPS_SHADOW_COUNTED 4u      /* in this many */
 #define OPS_SHADOW_EVERY_FIRST 4u  /* one shadow step in this many steps until a detail can be judged, */
 #define OPS_SHADOW_EVERY 12u       /* in this many afterwards */
 #define OPS_SHADOW_EVERY_KNOWN 192u /* and in this many once the overhead is known well */
