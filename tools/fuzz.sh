@@ -89,6 +89,7 @@ TIMEFORMAT='%U %S'
 status=0
 cpu=$({ time "$folder/fuzz_$target" -max_total_time="$seconds" -max_len=65536 -timeout=60 -rss_limit_mb=4096 -print_final_stats=1 \
 	-artifact_prefix="$corpus-" "${options[@]}" "${@:3}" "$corpus" "${seeds[@]}" >"$log" 2>&1; } 2>&1) || status=$?
+[ $status != 72 ] || status=0 # libFuzzer's for Ctrl-C
 awk -v OFS='\t' -v date="$(date -u +%FT%TZ)" -v target="$target${reader:+:$reader}" -v cpu="$cpu" -v status=$status '
 	/^stat::number_of_executed_units:/ { inputs = $2 }
 	/^#[0-9]/ { last = substr($1, 2) }
