@@ -135,6 +135,8 @@ export interface OverviewReply {
 		names: string[];
 		rows: Step[];
 		average: Omit<Step, "name">;
+		/** Number of steps at the end whose device work is missing; figures per step are divided by these, too. */
+		left_out: number;
 		/** The first step if it takes much longer than the others: means of `breakdown` and `phases` leave it out. */
 		apart: string | null;
 		breakdown: StepBreakdown;

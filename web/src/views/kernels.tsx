@@ -84,7 +84,7 @@ function KernelTable({ source, trace, reply, by }: { source: DataSource; trace: 
 	const { kernels, kernels_by_op: byOp, tensor_cores: tensor } = reply;
 	const rows = useMemo<Row[]>(() => {
 		const all = kernels?.total ?? 0;
-		const steps = reply.steps.from === "none" ? null : reply.steps.rows.length;
+		const steps = reply.steps.from === "none" ? null : reply.steps.rows.length + reply.steps.left_out;
 		const names = new Map<string, Set<string>>();
 		for (const { name, short_name: short } of kernels?.rows ?? []) names.set(short, (names.get(short) ?? new Set()).add(name));
 		return (byOperator ? (byOp?.rows ?? []) : (kernels?.rows ?? [])).map((row) => ({

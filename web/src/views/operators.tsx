@@ -118,7 +118,7 @@ function OperatorTable({ source, trace, reply, byShape }: { source: DataSource; 
 		return (byShape ? shapes.rows : operators.rows).map((row) => ({
 			...row,
 			stacks: stacks.per_operator[row.name] ?? null,
-			steps: Math.max(1, reply.steps.rows.length),
+			steps: Math.max(1, reply.steps.rows.length + reply.steps.left_out),
 			self: row[self],
 			share: all > 0 ? row[self] / all : 0,
 		}));
