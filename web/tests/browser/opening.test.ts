@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What views show first, of a program whose import takes longer than its steps.
+// What the timeline shows first, of a program whose import takes longer than its steps.
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -8,7 +8,6 @@ import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { parseRoute } from "../../src/app/route";
 import { launch, Tab } from "./browser";
-import { readGrid } from "./grid";
 import { Server } from "./server";
 
 const folder = mkdtempSync(join(tmpdir(), "opstrobe-opening-"));
@@ -52,19 +51,6 @@ test("the timeline opens on the steps, and a click shows the whole trace", async
 	expect(Number(parseRoute(new URL(tab.page.url()).hash).params.get("to"))).toBeGreaterThanOrEqual(2_390_000_000);
 	await tab.page.reload();
 	await rows.first().filter({ hasText: "import torch._dynamo" }).waitFor();
-	await tab.close();
-	tab.expectQuiet();
-});
-
-test("stacks open on the steps", async () => {
-	const tab = await Tab.open(browser, server.at("stacks", server.traces[0]!));
-	expect((await readGrid(tab.page, "Functions")).rows.map((row) => row.name)).toEqual(["aten::mm", "ProfilerStep*"]);
-	const steps = tab.page.getByRole("combobox", { name: "Steps" });
-	expect(await steps.inputValue()).toBe("0");
-	expect(await tab.page.getByRole("combobox", { name: "to" }).inputValue()).toBe("3");
-	await tab.shot("opening-stacks");
-	await steps.selectOption("Whole trace");
-	await tab.page.locator(".grid").getByText("import torch._dynamo").waitFor();
 	await tab.close();
 	tab.expectQuiet();
 });
