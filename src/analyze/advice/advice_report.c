@@ -295,6 +295,7 @@ static void append_of_recording(struct ops_buffer *out, const char *text)
 		{"Each step", "The recording"},
 		{"each step", "the recording"},
 		{" of a step", " of the recording"},
+		{"% of the steps", "% of the recording"},
 		{" in a step", " in the recording"},
 		{" a step", ""},
 	};

@@ -396,7 +396,7 @@ const struct advice_rule advice_rule_links = {
 
 const struct advice_rule advice_rule_bound = {
 	.id = "communication-bound",
-	.title = "Communication between ranks limits the step",
+	.title = "Communication between ranks limits the speed",
 	.condition = "Collectives during which nothing is computed take more than 10 % of the step. The evidence says what the "
 		       "link of each rank transfers in a step, and the bus bandwidth as nccl-tests defines it. If traces of "
 		       "some ranks are missing, waits for them count as transfers, and confidence is low.",

@@ -28,7 +28,7 @@ static bool rule_gc_find(const struct advice *advice, struct advice_result *resu
 
 const struct advice_rule advice_rule_gc = {
 	.id = "gc-pauses",
-	.title = "Garbage collection runs within steps",
+	.title = "Garbage collection interrupts the program",
 	.condition = "Steps contain collections, automatic ones (recorded with record_python_gc_info=True) or calls of "
 		     "gc.collect(). If one of several takes more than half of the time, confidence is low.",
 	.gain = "the time of the collections",

@@ -35,7 +35,7 @@ static bool rule_gil_find(const struct advice *advice, struct advice_result *res
 
 const struct advice_rule advice_rule_gil = {
 	.id = "gil-waits",
-	.title = "Steps wait for the global interpreter lock",
+	.title = "The program waits for the global interpreter lock",
 	.condition = "The thread of the steps waits for the GIL for 4 % of the steps or more, by samples of what the kernel says of each "
 		     "thread. Places are lines that other threads run meanwhile.",
 	.gain = "the time of waiting",

@@ -124,7 +124,7 @@ static bool find_locks(const struct advice *advice, struct advice_result *result
 
 const struct advice_rule advice_rule_checkpoint = {
 	.id = "checkpoint-in-step",
-	.title = "State is saved within steps",
+	.title = "The program waits while state is saved",
 	.condition = "Steps call torch.save, state_dict, pickle.dump, copy.deepcopy of parameters, or similar functions.",
 	.gain = "the time of the calls",
 	.explanation = "Saving copies every parameter, pickles it and waits for the disk. Training stops meanwhile.",
@@ -141,7 +141,7 @@ const struct advice_rule advice_rule_checkpoint = {
 
 const struct advice_rule advice_rule_waiting = {
 	.id = "waiting-in-step",
-	.title = "The program sleeps or waits within steps",
+	.title = "The program sleeps or waits",
 	.condition = "Steps sleep, or wait for sockets, pipes or processes.",
 	.gain = "the time of the calls",
 	.explanation = "The thread does nothing until a time has passed or another process answers.",
@@ -156,7 +156,7 @@ const struct advice_rule advice_rule_waiting = {
 
 const struct advice_rule advice_rule_locks = {
 	.id = "lock-in-step",
-	.title = "The program waits for a lock or another thread within steps",
+	.title = "The program waits for a lock or another thread",
 	.condition = "Steps wait for locks, queues, conditions, events, futures or threads of threading, queue, "
 		       "multiprocessing or concurrent.futures.",
 	.gain = "the time of the calls",

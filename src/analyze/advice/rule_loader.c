@@ -226,7 +226,7 @@ static bool find_restarts(const struct advice *advice, struct advice_result *res
 
 const struct advice_rule advice_rule_loader = {
 	.id = "loader-bound",
-	.title = "Steps wait for the data loader",
+	.title = "The program waits for the data loader",
 	.condition = "Steps contain 'enumerate(DataLoader)'. If batches are made in the main process, the line with the most "
 		     "time comes first. The evidence says if each sample opens files, or if a batch from workers consists of 32 tensors or more.",
 	.gain = "the wait, less what workers cannot hide behind the rest of the step",

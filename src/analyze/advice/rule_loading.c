@@ -40,7 +40,7 @@ static bool rule_loading_find(const struct advice *advice, struct advice_result 
 
 const struct advice_rule advice_rule_loading = {
 	.id = "code-loading",
-	.title = "Code for the device is loaded within steps",
+	.title = "Code for the device is loaded while the program waits",
 	.condition = "The device is idle during calls that load modules, or launches that take more than a millisecond.",
 	.gain = "the idle time, which later launches of each kernel do not have",
 	.explanation = "The first launch of a kernel loads its code, and compiles it if the library has none for this device. "

@@ -134,7 +134,7 @@ static bool rule_logging_find(const struct advice *advice, struct advice_result 
 
 const struct advice_rule advice_rule_logging = {
 	.id = "logging-in-step",
-	.title = "Steps log or write files",
+	.title = "Logging and writing files hold up the program",
 	.condition = "Steps print, log, write or flush files, or save images or figures, outside of the data loader. Opening, "
 		     "closing and JSON formatting in the same function count as well; reading does not.",
 	.gain = "the time of the calls",

@@ -68,7 +68,7 @@ static bool rule_setup_find(const struct advice *advice, struct advice_result *r
 
 const struct advice_rule advice_rule_setup = {
 	.id = "setup-in-step",
-	.title = "Modules or optimizers are made or loaded in each step",
+	.title = "Modules or optimizers are made or loaded again and again",
 	.condition = "In half of the steps or more, the program makes a torch.nn.Module, an optimizer or a DataLoader, or calls torch.load or "
 		     "from_pretrained. Without steps, the iterations of the outermost loop of the program count.",
 	.gain = "the time of the calls",

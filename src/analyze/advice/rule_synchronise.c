@@ -251,7 +251,7 @@ static bool rule_synchronise_find(const struct advice *advice, struct advice_res
 
 const struct advice_rule advice_rule_synchronise = {
 	.id = "synchronising-calls",
-	.title = "Values of tensors are read within steps",
+	.title = "Values of tensors are read one by one",
 	.condition = "Steps call .item(), .tolist(), bool(tensor), print a tensor, or synchronize with a device (the "
 		     "evidence names the stack of the most expensive call). On the CPU, statistics (means, norms, "
 		     "comparisons) computed on the same line count as well, in hooks of the backward pass, too, and elementwise operators and reductions elsewhere of which nothing else reads "

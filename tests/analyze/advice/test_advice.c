@@ -83,7 +83,7 @@ static void finds(void **state)
 	ops_free(text);
 	for (int format = OPS_FORMAT_TEXT; format <= OPS_FORMAT_MARKDOWN; format++) {
 		assert_int_equal(ops_advise(&worker, 1, (enum ops_format)format, &text, &size, NULL), OPS_OK);
-		assert_non_null(strstr(text, "Garbage collection runs within steps"));
+		assert_non_null(strstr(text, "Garbage collection interrupts the program"));
 		ops_free(text);
 	}
 	ops_trace_unref(trace);

@@ -143,7 +143,7 @@ test("every view of a trace that ends early says so, and none predicts a gain", 
 		await page.getByRole("alert").getByText("Figures of this trace are incomplete or inexact.").waitFor();
 	}
 	await page.goto(server.at("overview", server.trace("whole")));
-	await page.getByRole("link", { name: "Steps wait for the data loader" }).waitFor(); // as the complete trace has it
+	await page.getByRole("link", { name: "The program waits for the data loader" }).waitFor(); // as the complete trace has it
 	await tab.close();
 	await server.stop();
 	rmSync(folder, { recursive: true });

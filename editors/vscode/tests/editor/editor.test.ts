@@ -35,16 +35,16 @@ afterEach(({ task }) => editor.shot(`vscode-${task.name.replaceAll(/\W+/g, "-")}
 test("a trace opens in the viewer, in the colours of the editor", async () => {
 	await editor.open("train.pt.trace.json.gz");
 	const viewer = await editor.viewer();
-	await viewer.getByText("Steps wait for the data loader").first().waitFor();
+	await viewer.getByText("The program waits for the data loader").first().waitFor();
 	await expect.poll(() => viewer.locator("html").getAttribute("data-theme")).toBe("light");
 	await editor.shot("vscode-viewer");
 });
 
 test("what the advice found is in the tree and among the problems", async () => {
 	await editor.page.getByText("Opstrobe: Advice").click();
-	await editor.page.locator(".pane-body").getByText("Steps wait for the data loader").waitFor();
+	await editor.page.locator(".pane-body").getByText("The program waits for the data loader").waitFor();
 	await editor.page.locator("#status\\.problems").click();
-	await editor.page.locator(".markers-panel").getByText(/Steps wait for the data loader/).waitFor();
+	await editor.page.locator(".markers-panel").getByText(/The program waits for the data loader/).waitFor();
 });
 
 test("a line clicked in the viewer opens next to it, with its time and memory", async () => {
