@@ -109,8 +109,8 @@ lane() {
 	done
 }
 # Steps that keep all processors busy, and next to them steps that mostly wait for a browser, a server or one thread of torch.
-parallel=(c_clang_sanitizers c_thread_sanitizer c_gcc_release python_tests command_tests wheel)
-single=(browser server_tests programs lint notebook_tests web editors demo)
+parallel=(c_clang_sanitizers c_thread_sanitizer c_gcc_release python_tests command_tests)
+single=(browser server_tests programs lint notebook_tests web wheel editors demo)
 # At the end, because it measures.
 alone=(diagnosis)
 

@@ -23,8 +23,6 @@
 #define NATIVE_NS_MAX (10 * OPS_SECOND_NS)
 #define NATIVE_BYTES_MAX (1u << 20)
 
-extern char **environ;
-
 /* Starts the program, which waits until `*ret_permission` is closed. Returns its process id; -1: it cannot be started. */
 static pid_t native_start(const char *program, int output, int *ret_permission)
 {
