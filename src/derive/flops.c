@@ -89,24 +89,34 @@ bool ops_demand_of(const struct ops_trace *trace, uint32_t event, const uint16_t
 	return true;
 }
 
+/* Returns true if a row is below `event`, and not below `counted`. */
+static bool is_uncounted_below(const struct ops_events *events, uint32_t row, uint32_t event, uint32_t counted)
+{
+	for (row = events->parent[row]; row != OPS_NONE && row > event; row = events->parent[row])
+		if (row == counted)
+			return false;
+	return row == event;
+}
+
 bool ops_demand_within(const struct ops_trace *trace, uint32_t event, const uint16_t *operators, struct ops_demand *ret_demand)
 {
 	const struct ops_events *events = ops_trace_events(trace);
+	uint32_t counted = OPS_NONE;
 	struct ops_demand part;
-	bool known = false;
 
 	if (ops_demand_of(trace, event, operators, ret_demand))
 		return true;
-	for (uint32_t child = event + 1; child < events->count && events->start_ns[child] < events->end_ns[event]; child++) {
-		if (events->parent[child] != event || !ops_demand_of(trace, child, operators, &part))
+	/* A linear layer without bias calls matmul, which calls mm. */
+	for (uint32_t row = event + 1; row < events->count && events->start_ns[row] < events->end_ns[event]; row++) {
+		if (!is_uncounted_below(events, row, event, counted) || !ops_demand_of(trace, row, operators, &part))
 			continue;
-		if (known) {
+		if (counted != OPS_NONE) {
 			ret_demand->flops = ops_sum(ret_demand->flops, part.flops);
 			ret_demand->bytes = ops_sum(ret_demand->bytes, part.bytes);
 		} else {
 			*ret_demand = part;
 		}
-		known = true;
+		counted = row;
 	}
-	return known;
+	return counted != OPS_NONE;
 }

@@ -22,7 +22,7 @@ struct ops_demand {
 
 /* Finds the demand of one call, regardless of the events around it. Returns false if it is unknown. */
 bool ops_demand_of(const struct ops_trace *trace, uint32_t event, const uint16_t *operators, struct ops_demand *ret_demand);
-/* The same for an operator or, if it is composite and has no formula, for the operators directly below it together. */
+/* The same for an operator or, if it is composite and has no formula, for the operators below it together. */
 bool ops_demand_within(const struct ops_trace *trace, uint32_t event, const uint16_t *operators, struct ops_demand *ret_demand);
 
 #endif

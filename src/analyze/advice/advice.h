@@ -302,6 +302,11 @@ struct advice_stall {
 };
 
 /* One trace. */
+struct advice_pointer_read {
+	int64_t time_ns;
+	int64_t bytes; /* at most, by the duration of the call; INT64_MAX: unknown */
+};
+
 struct advice {
 	struct advice_report *report;
 	const struct ops_trace *trace;
@@ -348,8 +353,8 @@ struct advice {
 	const uint16_t *operators; /* by string: rows of derive/operators.h */
 	struct data_flow *flow; /* NULL without shapes or memory */
 	struct data_content *contents; /* by value of the flow; NULL without it */
-	OPS_ARRAY(int64_t) pointer_reads; /* times of calls by which Python reads a tensor without an operator, in ascending order; empty
-	                                   * without a flow */
+	OPS_ARRAY(struct advice_pointer_read) pointer_reads; /* calls by which Python reads a tensor without an operator, in order of time;
+	                                                      * empty without a flow */
 	uint8_t *step_tracks;  /* by track: a thread of the steps */
 	double fault_ns;       /* time of page faults per byte allocated on the host; 0: unknown */
 	struct advice_idle idle;
@@ -589,6 +594,11 @@ struct advice_free {
 bool advice_find_pointer_reads(struct advice *advice);
 /* Returns whether Python read a tensor through a pointer in a range of time. */
 bool advice_reads_pointers(const struct advice *advice, int64_t from_ns, int64_t until_ns);
+/* Returns whether, while a block existed, Python may have read an eighth of it or more through a pointer. */
+bool advice_may_read_block(const struct advice *advice, const struct ops_memory_block *block);
+/* Returns, by string, whether a call has the name of one that makes a tensor in memory of another library or process. Freed with
+ * ops_free. Returns NULL if out of memory. */
+uint8_t *advice_foreign_names(const struct advice *advice);
 /* Finds whether steps may get tensors in memory that another library or process owns and writes to. Without Python calls that is
  * unknown, and so assumed. Returns false if out of memory. */
 bool advice_find_foreign_memory(const struct advice *advice, bool *ret_foreign);
@@ -696,6 +706,7 @@ struct advice_result {
 	/* To be set before advice_report_costs(): */
 	enum advice_confidence confidence; /* default: that of the rule */
 	const char *detail;          /* beginning of the advice; NULL: none */
+	uint32_t also;               /* a row without cost at which the cause is set, whose line is listed second; OPS_NONE: none */
 	bool always;                 /* report regardless of the gain, with at least the severity */
 	enum advice_severity severity;
 	double explained_ns;         /* for a run: exposed communication that this explains, summed over all ranks */
@@ -764,6 +775,7 @@ void advice_attribute(struct advice *advice, struct advice_result *results, size
  * step; sets `left_pct` to the remainder. Sorts the findings. */
 bool advice_report_add(struct advice_report *report, struct advice_finding *findings, size_t count, double *left_pct);
 
+void advice_report_release(struct advice_report *report);
 /* Copies a text, and those of a place, into the report. Return false if out of memory. */
 bool advice_report_keep(struct advice_report *report, const char *bytes, size_t size, struct ops_string *ret_text);
 bool advice_report_keep_where(struct advice_report *report, struct advice_where *where);

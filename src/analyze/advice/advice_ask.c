@@ -24,9 +24,7 @@ void ops_adviser_free(struct ops_adviser *adviser)
 {
 	if (!adviser)
 		return;
-	OPS_ARRAY_RELEASE(&adviser->report.findings);
-	OPS_ARRAY_RELEASE(&adviser->report.rest.lines);
-	ops_arena_release(&adviser->report.texts);
+	advice_report_release(&adviser->report);
 	advice_ranks_release(&adviser->ranks);
 	ops_free(adviser);
 }

@@ -196,7 +196,7 @@ static struct advice_part_needed need_of_value(const struct needs *needs, uint32
 	bool is_read = false;
 	unsigned readers = 0;
 
-	if (!of->complete || of->bytes <= 0 || advice_reads_pointers(needs->advice, block->start_ns, block->end_ns))
+	if (!of->complete || of->bytes <= 0 || advice_may_read_block(needs->advice, block))
 		return all_of_it;
 	for (uint32_t i = of->first; need.share < 1 && i != OPS_NONE; i = flow->uses.items[i].next) {
 		const struct data_use *use = &flow->uses.items[i];

@@ -212,6 +212,13 @@ struct advice_where advice_describe(const struct advice *advice, uint32_t site, 
 	return where;
 }
 
+void advice_report_release(struct advice_report *report)
+{
+	OPS_ARRAY_RELEASE(&report->findings);
+	OPS_ARRAY_RELEASE(&report->rest.lines);
+	ops_arena_release(&report->texts);
+}
+
 void advice_format_line(const struct advice *advice, uint32_t row, char *text, size_t size)
 {
 	struct advice_where where;
@@ -247,9 +254,18 @@ static bool is_told(const struct advice_finding *finding, const struct advice_wh
 	return false;
 }
 
-/* Adds the places with the highest costs. Places below a twentieth of the total are omitted. */
-static bool add_places(const struct advice *advice, const struct advice_tally *tally, struct advice_finding *finding)
+static void report_add_place(const struct advice *advice, uint32_t site, uint32_t row, struct advice_finding *finding)
 {
+	struct advice_where place = advice_describe(advice, site, row);
+
+	if (finding->where_count < ADVICE_WHERE_MAX && !is_told(finding, &place))
+		finding->where[finding->where_count++] = place;
+}
+
+/* Adds the places with the highest costs. Places below a twentieth of the total are omitted. */
+static bool add_places(const struct advice_result *result, const struct advice_tally *tally, struct advice_finding *finding)
+{
+	const struct advice *advice = result->advice;
 	struct advice_cost *costs = ops_realloc_array(NULL, tally->count, sizeof(*costs));
 	size_t used = 0;
 	bool done = costs != NULL;
@@ -260,13 +276,11 @@ static bool add_places(const struct advice *advice, const struct advice_tally *t
 	if (used)
 		qsort(costs, used, sizeof(*costs), compare_costs);
 	for (size_t i = 0; done && i < used && finding->where_count < ADVICE_WHERE_MAX; i++) {
-		struct advice_where place;
-
 		if (i && costs[i].ns <= tally->ns / 20)
 			break;
-		place = advice_describe(advice, costs[i].site, costs[i].row);
-		if (!is_told(finding, &place))
-			finding->where[finding->where_count++] = place;
+		report_add_place(advice, costs[i].site, costs[i].row, finding);
+		if (!i && result->also != OPS_NONE)
+			report_add_place(advice, advice->site[result->also], result->also, finding);
 	}
 	ops_free(costs);
 	return done;
@@ -382,7 +396,7 @@ static bool advice_report_report(struct advice_result *result, const struct advi
 	finding.proof = advice_find_proof(advice, result->rule->id);
 	if (finding.gain_pct < GAIN_LOW_PCT && !finding.always)
 		return true;
-	return add_places(advice, places, &finding) && advice_report_push(result, finding, format, arguments);
+	return add_places(result, places, &finding) && advice_report_push(result, finding, format, arguments);
 }
 
 bool advice_report_at(struct advice_result *result, const struct advice_tally *places, double gain_ns, const char *format, ...)

@@ -36,7 +36,7 @@ static enum unusual of_results(const struct advice *advice, uint32_t node, struc
 			continue;
 		if (of->previous != OPS_NONE || !flow->values[value].complete || uses.updates ||
 		    (uses.read_bytes && !data_flow_is_selected_from(flow, value)) ||
-		    advice_reads_pointers(advice, block->start_ns, block->end_ns))
+		    advice_may_read_block(advice, block))
 			return USUAL;
 		made = ops_sum(made, block->bytes);
 		read = ops_sum(read, uses.read_bytes);

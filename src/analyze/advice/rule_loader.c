@@ -150,6 +150,27 @@ static double idle_share(const struct advice *advice, double load_ns)
 	return idle_ns < load_ns ? idle_ns / load_ns : 1;
 }
 
+/* Returns a call that makes the loader, where its workers are set; OPS_NONE if there are several loaders, or none is made in the
+ * recording. */
+static uint32_t find_where_made(const struct advice *advice)
+{
+	static const char *const making[] = {"*: DataLoader.__init__", NULL};
+	uint8_t *which = advice_names(advice, making);
+	uint32_t found = OPS_NONE;
+
+	for (uint32_t row = 0; which && row < advice->events->count; row++) {
+		if (!which[advice->events->name[row]] || advice->site[row] == OPS_NONE)
+			continue;
+		if (found != OPS_NONE && advice->site[found] != advice->site[row]) {
+			found = OPS_NONE;
+			break;
+		}
+		found = row;
+	}
+	ops_free(which);
+	return found;
+}
+
 static bool rule_loader_report(const struct advice *advice, struct advice_result *result, const struct loading *loading)
 {
 	/* Starting workers makes the first wait long, only once. */
@@ -183,6 +204,7 @@ static bool rule_loader_report(const struct advice *advice, struct advice_result
 		         advice_time(advice_step_ms(advice, starved_ns)).text);
 	result->confidence = advice_step_ms(advice, load_ns) < HANDOVER_MS ? ADVICE_UNSURE : ADVICE_SURE;
 	result->detail = detail;
+	result->also = find_where_made(advice);
 	return advice_report_at(result, lines, gain_ns,
 	                        "Each step waits %s for its batch%s%s%s.%s", advice_spent(advice, load_ns).text,
 	                        loading->in_process ? ", which is made in the main process" : "",
@@ -207,21 +229,61 @@ static bool rule_loader_find(const struct advice *advice, struct advice_result *
 static const char *const starting[] = {"*: _MultiProcessingDataLoaderIter.__init__",
                                        "*: _MultiProcessingDataLoaderIter._shutdown_workers", NULL};
 
+/* Waits for batches of workers: the first one of an iterator, whose workers start, and others. */
+struct restarts {
+	int64_t others_ns;
+	uint64_t others;
+	int64_t first_ns;  /* what first waits take more than others do */
+	uint64_t changes;  /* number of times that workers are started or stopped within steps */
+};
+
+/* Goes through the waits in order. If `claims`, claims what the first ones take more than others. */
+static void go_through_waits(struct restarts *restarts, const struct advice *advice, struct advice_result *result, bool claims)
+{
+	int64_t usual_ns = restarts->others ? restarts->others_ns / (int64_t)restarts->others : 0;
+	bool is_first = false;
+
+	for (uint32_t row = 0; row < advice->events->count; row++) {
+		int64_t ns = advice_host_ns(advice, row);
+
+		is_first |= result->which[advice->events->name[row]] == 1;
+		if (advice->views->parts[row] != VIEW_LOADER || is_inner(advice, row))
+			continue;
+		if (!claims && !is_first && advice_counts(advice, row)) {
+			restarts->others_ns = ops_sum(restarts->others_ns, ns);
+			restarts->others++;
+		} else if (claims && is_first && ns > usual_ns && advice_counts(advice, row)) {
+			ns = advice_claim_share(result, row, 1 - (double)usual_ns / (double)ns);
+			restarts->first_ns = ops_sum(restarts->first_ns, ns);
+			advice_add(result, row, ns);
+		}
+		is_first = false;
+	}
+}
+
 /* Finds iterators of loaders with workers that are created within steps, each of which starts its processes. The first
  * one is required. */
 static bool find_restarts(const struct advice *advice, struct advice_result *result)
 {
+	struct restarts restarts = {0};
+	char first[160] = "";
 
 	for (uint32_t row = 0; row < advice->events->count; row++)
 		if (result->which[advice->events->name[row]] && advice_counts(advice, row))
 			advice_add(result, row, advice_claim(result, row));
-	if (result->tally.events < 2) {
+	restarts.changes = result->tally.events;
+	if (restarts.changes < 2) {
 		result->claims.count = 0;
 		return true;
 	}
-	return advice_report_costs(result, "Workers are started or stopped %llu times within steps, in %s a step.",
-	                           (unsigned long long)result->tally.events,
-	                           advice_cost(result).text);
+	go_through_waits(&restarts, advice, result, false);
+	go_through_waits(&restarts, advice, result, true);
+	if (restarts.first_ns > 0)
+		snprintf(first, sizeof(first), " Of that, the first batches after a start take %s longer than others.",
+		         advice_time(advice_step_ms(advice, (double)restarts.first_ns)).text);
+	result->also = find_where_made(advice);
+	return advice_report_costs(result, "Workers are started or stopped %llu times within steps, in %s a step.%s",
+	                           (unsigned long long)restarts.changes, advice_cost(result).text, first);
 }
 
 const struct advice_rule advice_rule_loader = {
@@ -243,7 +305,7 @@ const struct advice_rule advice_rule_restarts = {
 	.id = "loader-restarts",
 	.title = "The workers of the data loader are restarted for each epoch",
 	.condition = "Steps create or end iterators of loaders with workers, more than once.",
-	.gain = "the time of starting and stopping",
+	.gain = "the time of starting and stopping, and what the first batch of an iterator takes more than others",
 	.explanation = "Each new iterator over a loader with workers starts its processes and waits for their first batches.",
 	.advice = "Pass persistent_workers=True, and create the loader once. To check: only the first step contains "
 		       "_MultiProcessingDataLoaderIter.__init__.",

@@ -5,6 +5,8 @@
  *     A [1024, 16], B [16, 1024] ──mm──▶ [1024, 1024] ──mm with x [16, 1024]──▶ [16, 1024]    x @ A @ B takes 3 % of that
  *     K [600, 600] ──linalg_inv──▶ [600, 600] ──mv──▶ [600]                                   solve(K, y) takes a third
  */
+#include <math.h>
+
 #include "analyze/advice/advice.h"
 
 #define BYTES_MIN (16 << 10)
@@ -137,11 +139,56 @@ static void add_order(struct advice_result *result, uint32_t row)
 	advice_add_share(result, reader, (1 - work) * advice_work_share(advice, reader));
 }
 
+/* Returns true for an operator that computes each element of its result from one of `elements` elements. */
+static bool is_elementwise_on(const struct advice *advice, uint32_t row, double elements)
+{
+	static const char *const names[] = {"aten::mul", "aten::div", "aten::add", "aten::sub", NULL};
+	struct ops_input largest = advice_largest_input(advice, row);
+
+	return advice_text_like(ops_trace_string(advice->trace, advice->events->name[row]), names) &&
+	       (double)advice_input_elements(&largest) == elements;
+}
+
+#define UPDATE_STEPS_MAX 3   /* elementwise operators between a low-rank product and the layer */
+#define UPDATE_RANK_MAX 0.25 /* rank, relative to the smaller side of the matrix */
+
+/* W + s * (A B) is made of matrices of low rank for a layer that multiplies it with x: (x B^T) A^T is a smaller product. */
+static void add_update(struct advice_result *result, uint32_t row)
+{
+	const struct advice *advice = result->advice;
+	uint32_t steps[UPDATE_STEPS_MAX], count = 0, reader = row;
+	struct product inner;
+	struct ops_input x;
+	double made, batch;
+
+	if (!is_product(advice, row) || !is_candidate(result, row) || !read_product(advice, row, &inner) || inner.count > 1)
+		return;
+	made = inner.rows * inner.columns;
+	while (count < UPDATE_STEPS_MAX) {
+		reader = only_reader_of_result(advice, reader);
+		if (reader == OPS_NONE || !is_candidate(result, reader) || advice->step_of[reader] != advice->step_of[row] ||
+		    !is_elementwise_on(advice, reader, made))
+			break;
+		steps[count++] = reader;
+	}
+	if (!count || reader == OPS_NONE || advice_kind(advice, reader) != OPERATOR_PRODUCT || !advice_input(advice, reader, 0, &x))
+		return;
+	batch = (double)advice_input_elements(&x) / fmin(inner.rows, inner.columns);
+	if (inner.inner > UPDATE_RANK_MAX * fmin(inner.rows, inner.columns) ||
+	    batch * inner.inner * (inner.rows + inner.columns) > WORK_MAX * made * (inner.inner + count))
+		return;
+	advice_add_share(result, row, advice_work_share(advice, row));
+	for (uint32_t i = 0; i < count; i++)
+		advice_add_share(result, steps[i], advice_work_share(advice, steps[i]));
+}
+
 static bool rule_products_find_order(const struct advice *advice, struct advice_result *result)
 {
-	for (uint32_t row = 0; row < advice->events->count; row++)
+	for (uint32_t row = 0; row < advice->events->count; row++) {
 		add_order(result, row);
-	return advice_report_costs(result, "%s matrix products in each step make a large matrix that only meets a smaller one. With the products in the "
+		add_update(result, row);
+	}
+	return advice_report_costs(result, "%s operators in each step make a large matrix that only meets a smaller one. With the products in the "
 	                                   "other order, %s less.",
 	                           advice_events(result).text, advice_cost(result).text);
 }
@@ -150,12 +197,13 @@ const struct advice_rule advice_rule_order = {
 	.id = "product-order",
 	.title = "Matrices are multiplied in an expensive order",
 	.condition = "A product of two matrices is only read by another product, and the other order, A (B C) in place of (A B) C, takes at most half of "
-		     "the operations, by the shapes.",
+		     "the operations, by the shapes. So does a sum W + s (A B) with matrices A and B of low rank that only a layer reads: W x + s A (B x).",
 	.gain = "the share of operations that the other order saves, of both products, forward and backward",
 	.explanation = "Products of matrices give the same in any order, and the order decides how large the intermediate result is.",
 	.advice = "Multiply the smaller factors first, as x @ a @ b in place of x @ (a @ b), or use torch.linalg.multi_dot, which chooses the order. "
 		  "To check: fewer FLOPs at the line. Rounding may differ.",
-	.code = "y = (x @ a) @ b  # in place of x @ (a @ b)",
+	.code = "y = (x @ a) @ b  # in place of x @ (a @ b)\n"
+		"y = linear(x, w) + s * linear(linear(x, b), a)  # in place of linear(x, w + s * (a @ b))",
 	.link = "https://docs.pytorch.org/docs/stable/generated/torch.linalg.multi_dot.html",
 	.needs = ADVICE_NEEDS_OPERATORS | ADVICE_NEEDS_SHAPES | ADVICE_NEEDS_MEMORY | ADVICE_NEEDS_STORAGES,
 	.stage = ADVICE_STAGE_FORMULAS,

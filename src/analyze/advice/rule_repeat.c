@@ -46,6 +46,8 @@ struct numbering {
 	uint8_t *random;           /* by name: the result does not follow from the inputs that recordings show */
 	uint8_t *makes;            /* by name: creates a tensor from numbers alone */
 	uint8_t *views;            /* by name: its result is a part of its input */
+	uint8_t *foreigners;       /* by name: the call makes a tensor in memory that torch did not allocate */
+	uint64_t foreign_calls;    /* number of such calls so far; each may have changed the contents of such memory */
 	int64_t *in_calls;         /* by row: time of the repeated operators in it */
 	int64_t *claimed_in_calls; /* and the part of it that this rule claims */
 	int64_t ns;
@@ -87,7 +89,10 @@ static struct value rule_repeat_value_of(const struct numbering *numbering, cons
 	if (!storage->address)
 		return (struct value){storage->bytes, OPS_NONE, true, true};
 	slot = ops_map_find(&numbering->slots, storage->address);
-	return slot == OPS_NONE ? (struct value){storage->address, OPS_NONE, false, !numbering->foreign} : numbering->values.items[slot];
+	if (slot != OPS_NONE)
+		return numbering->values.items[slot];
+	/* No allocator of torch has reported it, and no operator has written to it. */
+	return (struct value){rule_repeat_mix(storage->address, numbering->foreign_calls), OPS_NONE, false, !numbering->foreign};
 }
 
 /* Returns true if a tensor covers its complete storage. Whether two views of a storage cover the same part is
@@ -466,13 +471,15 @@ static bool go_through(struct numbering *numbering, struct advice_result *result
 	numbering->next = 0;
 	numbering->followed_ns = INT64_MIN;
 	numbering->values.count = 0;
-	numbering->fresh = 0; /* the same numbers in each pass */
+	numbering->fresh = numbering->foreign_calls = 0; /* the same numbers in each pass */
 	ops_map_release(&numbering->seen);
 	ops_map_release(&numbering->slots);
 	advice_parts_release(&numbering->parts);
-	for (uint32_t row = 0; done && row < advice->events->count; row++)
+	for (uint32_t row = 0; done && row < advice->events->count; row++) {
+		numbering->foreign_calls += numbering->foreigners[advice->events->name[row]] > 0;
 		if (advice_is_operator(advice, row) && !(advice->zone[row] & ADVICE_IN_OPERATOR))
 			done = rule_repeat_follow(numbering, result, row);
+	}
 	return done;
 }
 
@@ -543,10 +550,10 @@ static const char *const view_names[] = {"aten::select", "aten::slice", "aten::n
 static bool rule_repeat_find(const struct advice *advice, struct advice_result *result)
 {
 	struct numbering numbering = {.random = advice_names(advice, random_names), .makes = advice_names(advice, making_names),
-	                              .views = advice_names(advice, view_names)};
+	                              .views = advice_names(advice, view_names), .foreigners = advice_foreign_names(advice)};
 	char each_step[96] = "";
 	struct advice_spread spread;
-	bool done = numbering.random && numbering.makes && numbering.views;
+	bool done = numbering.random && numbering.makes && numbering.views && numbering.foreigners;
 
 	numbering.in_calls = ops_alloc_zeroed(advice->events->count + 1, sizeof(*numbering.in_calls));
 	numbering.claimed_in_calls = ops_alloc_zeroed(advice->events->count + 1, sizeof(*numbering.claimed_in_calls));
@@ -582,6 +589,7 @@ static bool rule_repeat_find(const struct advice *advice, struct advice_result *
 	ops_free(numbering.random);
 	ops_free(numbering.makes);
 	ops_free(numbering.views);
+	ops_free(numbering.foreigners);
 	OPS_ARRAY_RELEASE(&numbering.values);
 	ops_free(numbering.loop_ns);
 	ops_free(numbering.in_calls);
@@ -595,7 +603,7 @@ const struct advice_rule advice_rule_repeat = {
 	.condition = "In a quarter of the steps or more, an operator repeats an earlier one of the step, on the same shapes, "
 		     "scalars and values; or one of an earlier step, if its inputs come from constants alone (a mask, a table of positions), or from "
 		     "tensors of 4096 elements or more that no step changes and that are in memory of torch. Values are "
-		     "identified by the operator that computed them. Parts of a tensor are identified by the views that created them. Steps that repeat nearly "
+		     "identified by the operator that computed them; memory that torch did not allocate may have other values after each call that makes a tensor in such memory, such as torch.from_numpy(). Parts of a tensor are identified by the views that created them. Steps that repeat nearly "
 		     "everything are those of a trial and do not count. The outermost call that only repeats comes first.",
 	.gain = "that time, with the backward pass and the calls that do nothing else",
 	.explanation = "The operators get unchanged tensors that they got before: masks, position embeddings, norms and "

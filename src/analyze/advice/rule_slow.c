@@ -287,18 +287,37 @@ static enum slowness explain_call(const struct advice *advice, enum slowness kin
 
 /* --- findings ------------------------------------------------------------------------------------------------------- */
 
+/* Finds what in its arguments explains the time of each group. Returns the time of the fastest Fourier transforms of good lengths, in
+ * multiples of the lower bound; INFINITY if there are none. */
+static double explain_groups(struct slow *all, const struct advice *advice)
+{
+	double usual = INFINITY;
+	char text[160];
+
+	for (size_t i = 0; i < all->groups.count; i++) {
+		struct slow_group *group = &all->groups.items[i];
+		enum slowness kind = (enum slowness)all->kind[group->name];
+
+		group->why = explain_call(advice, kind, group->longest, text, sizeof(text));
+		if (kind == SLOW_FOURIER && !group->why && group->calls >= CALLS_MIN)
+			usual = fmin(usual, fmax((double)group->ns / group->bound_ns, USUAL_LEAST));
+	}
+	return usual;
+}
+
 /* Decides which groups are slow. Returns the one with the most time; NULL if there is none. */
 static struct slow_group *find_slow_groups(struct slow *all, const struct advice *advice)
 {
+	double usual_fourier = explain_groups(all, advice);
 	struct slow_group *most = NULL;
 
 	for (size_t i = 0; i < all->groups.count; i++) {
 		struct slow_group *group = &all->groups.items[i];
 		enum slowness kind = (enum slowness)all->kind[group->name];
 		double ratio, usual = all->usual * fmax(slow_usual[kind], 1);
-		char text[160];
 
-		group->why = explain_call(advice, kind, group->longest, text, sizeof(text));
+		if (kind == SLOW_FOURIER)
+			usual = fmin(usual, usual_fourier);
 		/* Anything may delay a single call, but values, types and layouts delay all of them. */
 		ratio = (group->why ? (double)group->ns / group->bound_ns : group->least) / usual;
 		if ((double)group->ns < SHARE_MIN * (double)advice->steps_ns || group->calls < CALLS_MIN ||

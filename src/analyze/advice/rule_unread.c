@@ -104,7 +104,7 @@ static bool sum_results(struct parts *parts, const struct advice *advice, uint32
 			continue; /* what nothing uses is possibly scratch memory */
 		needed = needed_bytes(parts, advice, value, &in_part, &channels);
 		if (of->previous != OPS_NONE || !flow->values[value].complete || data_flow_uses_of(flow, value).updates ||
-		    needed > block->bytes / 2 || !in_part || advice_reads_pointers(advice, block->start_ns, block->end_ns))
+		    needed > block->bytes / 2 || !in_part || advice_may_read_block(advice, block))
 			return false;
 		*ret_made = ops_sum(*ret_made, block->bytes);
 		*ret_read = ops_sum(*ret_read, needed);

@@ -27,11 +27,52 @@ static void logits(struct writer *w, bool cause)
 	allocate(w, SMALL, -8);
 }
 
+/* The same, with a list that Python makes of another tensor, or that is long enough to be that of the logits. */
+static void logits_and_list(struct writer *w, bool cause)
+{
+	struct ops_new_event list = scene_event(w->b, 0, "<built-in method tolist of Tensor object at 0x7f12>", 0, 0);
+
+	allocate(w, LARGE, 1024000);
+	USE(w, "aten::mm", 500000, -1, {INPUT, 1000, 64, 0, false}, {WEIGHT, 64, 256, 0, false});
+	list.kind = OPS_EVENT_PYTHON_FUNCTION;
+	list.start_ns = w->now_ns;
+	list.end_ns = w->now_ns += cause ? 3000 : 300000;
+	ops_builder_event(w->b, &list);
+	USE(w, "aten::select", 1000, 9, {LARGE, 1000, 256, 0, false});
+	allocate(w, SMALL, 8);
+	USE(w, "aten::argmax", 20000, -1, {LARGE, 100, 256, 1024000, false});
+	allocate(w, LARGE, -1024000);
+	allocate(w, SMALL, -8);
+}
+
+/* A layer without bias: linear calls matmul, which calls mm, and only that has a formula. */
+static void logits_without_bias(struct writer *w, bool cause)
+{
+	struct writer inner;
+
+	allocate(w, LARGE, 1024000);
+	inner = *w;
+	inner.now_ns += 1000;
+	USE(w, cause ? "custom::linear" : "aten::softmax", 500000, -1, {INPUT, 1000, 64, 0, false}, {WEIGHT, 256, 64, 0, false});
+	USE(&inner, "custom::matmul", 480000, -1, {INPUT, 1000, 64, 0, false}, {WEIGHT, 64, 256, 0, false});
+	inner.now_ns -= 480000;
+	USE(&inner, "aten::mm", 450000, -1, {INPUT, 1000, 64, 0, false}, {WEIGHT, 64, 256, 0, false});
+	USE(w, "aten::select", 1000, 9, {LARGE, 1000, 256, 0, false});
+	allocate(w, SMALL, 8);
+	USE(w, "aten::argmax", 20000, -1, {LARGE, 100, 256, 1024000, false});
+	allocate(w, LARGE, -1024000);
+	allocate(w, SMALL, -8);
+}
+
 static void finds_results_that_are_read_in_part(void **state)
 {
 	(void)state;
 	assert_float_equal(gain_of("unread-part", logits, true), 0.5 * 0.9, 0.001);
 	assert_true(gain_of("unread-part", logits, false) < 0);
+	assert_float_equal(gain_of("unread-part", logits_and_list, true), 0.5 * 0.9, 0.001);
+	assert_true(gain_of("unread-part", logits_and_list, false) < 0);
+	assert_float_equal(gain_of("unread-part", logits_without_bias, true), 0.5 * 0.9, 0.001);
+	assert_true(gain_of("unread-part", logits_without_bias, false) < 0);
 }
 
 /* A softmax needs all elements for any of them. */
@@ -263,6 +304,33 @@ static void products(struct writer *w, bool cause)
 	allocate(w, LARGE, -4000000);
 	USE(w, "aten::relu", 1000, -1, {SMALL, 100, 1000, 0, false});
 	allocate(w, SMALL, -400000);
+}
+
+/* A matrix of rank 10 is scaled and added to a weight for a layer of few rows or, without the cause, of as many as the matrix has. */
+static void update(struct writer *w, bool cause)
+{
+	int64_t rows = cause ? 100 : 1000;
+
+	allocate(w, LARGE, 4000000);
+	USE(w, "aten::mm", 300000, -1, {INPUT, 1000, 10, 0, false}, {WEIGHT, 10, 1000, 0, false});
+	allocate(w, 0x40000u, 4000000);
+	USE(w, "aten::mul", 100000, 2, {LARGE, 1000, 1000, 0, false});
+	allocate(w, LARGE, -4000000);
+	allocate(w, 0x50000u, 4000000);
+	USE(w, "aten::add", 100000, -1, {WEIGHT + 1, 1000, 1000, 0, false}, {0x40000u, 1000, 1000, 0, false});
+	allocate(w, 0x40000u, -4000000);
+	allocate(w, SMALL, rows * 4000);
+	USE(w, "aten::linear", 200000, -1, {GRADIENT, rows, 1000, 0, false}, {0x50000u, 1000, 1000, 0, false});
+	allocate(w, 0x50000u, -4000000);
+	USE(w, "aten::relu", 1000, -1, {SMALL, rows, 1000, 0, false});
+	allocate(w, SMALL, -rows * 4000);
+}
+
+static void finds_updates_of_low_rank(void **state)
+{
+	(void)state;
+	assert_float_equal(gain_of("product-order", update, true), 0.3 + 0.1 + 0.1, 0.001);
+	assert_true(gain_of("product-order", update, false) < 0);
 }
 
 static void finds_expensive_orders_of_products(void **state)
@@ -768,7 +836,7 @@ int main(void)
 		cmocka_unit_test(follows_padding_through_layers),
 		cmocka_unit_test(counts_all_of_a_product_with_a_triangle),
 		cmocka_unit_test(finds_layers_of_repeated_rows),
-		cmocka_unit_test(finds_expensive_orders_of_products),
+		cmocka_unit_test(finds_updates_of_low_rank), cmocka_unit_test(finds_expensive_orders_of_products),
 		cmocka_unit_test(leaves_orders_that_are_needed_alone),
 		cmocka_unit_test(finds_inverses_for_products),
 		cmocka_unit_test(finds_gradients_that_are_filled_with_zeros),

@@ -154,6 +154,41 @@ static bool says_slow(const char *name, const char *dims, const char *strides, c
 	return says;
 }
 
+/* Two Fourier transforms in each step, of a length that is a prime and of one with small factors: the second shows what is usual. */
+static double fourier_ms(double prime_us)
+{
+	static const char prime[] = "\"Input Dims\": [[26, 10007], []], \"Input Strides\": [[10007, 1], []], \"Input type\": [\"float\", \"ScalarList\"], "
+	                            "\"Concrete Inputs\": [\"\", \"[1]\"]";
+	static const char good[] = "\"Input Dims\": [[26, 10000], []], \"Input Strides\": [[10000, 1], []], \"Input type\": [\"float\", \"ScalarList\"], "
+	                           "\"Concrete Inputs\": [\"\", \"[1]\"]";
+	static const char roofs[] = "\"threads\": 1}, \"roof\": {\"flops\": {\"float32\": 1e12}, \"bandwidth\": 1e12, \"call_us\": 1";
+	struct device_trace trace;
+	char *json;
+	double ms;
+
+	open_trace(&trace, roofs);
+	for (int step = 0; step < STEPS; step++) {
+		double us = 10 + 3000 * step;
+
+		device_trace_step(&trace, step, us, 2990);
+		device_trace_add(&trace, "python_function", "train.py(9): f", 1, 1, us + 100, prime_us + 10, "\"Python id\": 1");
+		device_trace_add(&trace, "cpu_op", "aten::_fft_r2c", 1, 1, us + 105, prime_us, prime);
+		device_trace_add(&trace, "python_function", "train.py(19): g", 1, 1, us + 1900, 110, "\"Python id\": 2");
+		device_trace_add(&trace, "cpu_op", "aten::_fft_r2c", 1, 1, us + 1905, 100, good);
+	}
+	json = device_trace_advise(&trace);
+	ms = finding_ms(json, "slow-operator");
+	ops_free(json);
+	return ms;
+}
+
+static void compares_fourier_transforms_with_each_other(void **state)
+{
+	(void)state;
+	assert_float_equal(fourier_ms(1000), 0.9, 0.02);
+	assert_true(fourier_ms(300) < 0);
+}
+
 /* Without other operators to compare with, eight times the lower bound is usual, and the cost of a call counts as 4 us. */
 static void finds_operators_that_are_slow(void **state)
 {
@@ -937,7 +972,7 @@ int main(void)
 		cmocka_unit_test(finds_denormals),
 	                                   cmocka_unit_test(does_not_take_starved_threads_for_denormals),
 	                                   cmocka_unit_test(finds_products_of_integers),
-	                                   cmocka_unit_test(finds_operators_that_are_slow), cmocka_unit_test(finds_searches_across_memory),
+	                                   cmocka_unit_test(finds_operators_that_are_slow), cmocka_unit_test(compares_fourier_transforms_with_each_other), cmocka_unit_test(finds_searches_across_memory),
 	                                   cmocka_unit_test(finds_slow_settings), cmocka_unit_test(counts_long_steps_that_recur),
 	                                   cmocka_unit_test(knows_what_is_slow_without_denormals),
 	                                   cmocka_unit_test(finds_tokens_computed_again),

@@ -53,6 +53,31 @@ static void finds_work_on_the_same_part(void **state)
 	assert_true(gain_of("repeated-work", rows_at_once, false) < 0);
 }
 
+/* A layer of a picture in memory of NumPy, twice. In between, NumPy puts another picture there. */
+static void pictures(struct writer *w, bool cause)
+{
+	for (int i = 0; i < 2; i++) {
+		if (!cause) {
+			struct ops_new_event call = scene_event(w->b, 0, "<built-in function from_numpy>", w->now_ns, w->now_ns + 500);
+
+			call.kind = OPS_EVENT_PYTHON_FUNCTION;
+			ops_builder_event(w->b, &call);
+			w->now_ns += 1000;
+		}
+		allocate(w, SMALL, 400);
+		USE(w, "aten::linear", 200000, -1, {INPUT, 1, 1000, 0, false}, {WEIGHT, 100, 1000, 0, false});
+		USE(w, "aten::sort", 1000, -1, {SMALL, 1, 100, 0, false});
+		allocate(w, SMALL, -400);
+	}
+}
+
+static void knows_memory_of_other_libraries(void **state)
+{
+	(void)state;
+	assert_float_equal(gain_of("repeated-work", pictures, true), 0.202, 0.002);
+	assert_true(gain_of("repeated-work", pictures, false) < 0);
+}
+
 /* A layer of two values that get the same memory, one after another. Meanwhile, another thread runs an operator. */
 static void layers_next_to_a_thread(struct writer *w, bool cause)
 {
@@ -376,6 +401,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(finds_work_on_the_same_part),
+		cmocka_unit_test(knows_memory_of_other_libraries),
 		cmocka_unit_test(knows_that_threads_reuse_memory),
 		cmocka_unit_test(follows_parts_through_local_operators),
 		cmocka_unit_test(finds_modules_that_can_be_joined), cmocka_unit_test(leaves_out_generators),

@@ -52,8 +52,7 @@ static char *advise(const struct ops_trace *trace, size_t turn, bool backwards)
 	advice_report_sort(&report);
 	memset(report.checked, 0, sizeof(report.checked)); /* by place in the table */
 	advice_write_json(&report, &out);
-	OPS_ARRAY_RELEASE(&report.findings);
-	ops_arena_release(&report.texts);
+	advice_report_release(&report);
 	ops_free(rules);
 	ops_buffer_append(&out, "", 1);
 	assert_false(out.failed);
