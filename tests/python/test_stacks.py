@@ -548,7 +548,7 @@ def test_picture(recorded, tmp_path):
     for box in boxes:
         rect = box.find("{*}rect")
         assert float(rect.get("x")) >= 9.9 and float(rect.get("x")) + float(rect.get("width")) <= 1190.2
-        assert re.search(r"\([\d.]+ ms, [\d.]+ %\)$", box.find("{*}title").text)
+        assert re.search(r"\([\d.]+ (ns|µs|ms|s), [\d.]+ %\)$", box.find("{*}title").text)
     assert not root.findall(".//{*}script")
 
 
