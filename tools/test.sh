@@ -110,7 +110,7 @@ lane() {
 }
 # Steps that keep all processors busy, and next to them steps that mostly wait for a browser, a server or one thread of torch.
 parallel=(c_clang_sanitizers c_thread_sanitizer c_gcc_release python_tests command_tests)
-single=(browser server_tests programs lint notebook_tests web wheel editors demo)
+single=(browser programs lint server_tests notebook_tests web wheel editors demo)
 # At the end, because it measures.
 alone=(diagnosis)
 
