@@ -106,7 +106,7 @@ static const char *stacks_base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* Returns the name of a function of C++ as in its source, for free(); NULL: it is not one, or there is no library of C++. */
+/* Returns the name of a function of C++ as in its source, for free(); NULL: not such a name, or no C++ library. */
 static char *stacks_demangle(const char *name)
 {
 	static char *(*demangle)(const char *name, char *buffer, size_t *size, int *ret_status);

@@ -54,7 +54,7 @@ def test_paths_of_a_directory_with_a_slash_have_one(opstrobe, tmp_path):
         (tmp_path / "job" / f"r{rank}.json").write_text(trace(rank, 3))
     text = opstrobe("views", "job/").stdout
     assert "to see one rank: opstrobe job/r0.json\n" in text and "//" not in text
-    (tmp_path / "job" / "r1.json").write_text(trace(0, 3))  # the same rank twice is no job
+    (tmp_path / "job" / "r1.json").write_text(trace(0, 3))  # the same rank twice is not a job
     text = opstrobe("views", "job/").stdout
     assert "--- job/r0.json ---" in text and "--- job/r1.json ---" in text and "//" not in text
 

@@ -301,12 +301,12 @@ struct advice_stall {
 	uint32_t holder_site; /* OPS_NONE: none */
 };
 
-/* One trace. */
 struct advice_pointer_read {
 	int64_t time_ns;
 	int64_t bytes; /* at most, by the duration of the call; INT64_MAX: unknown */
 };
 
+/* One trace. */
 struct advice {
 	struct advice_report *report;
 	const struct ops_trace *trace;

@@ -166,20 +166,22 @@ static size_t base_text(const struct advice_report *report, char *text, size_t r
 	const char *without = waited && imports ? ", without imports and waits for a CPU" : waited ? ", without waits for a CPU"
 	                      : imports ? ", without imports" : "";
 	char step[OPS_FORMAT_ROOM], mean[OPS_FORMAT_ROOM];
+	const char *excluded;
 	size_t used;
 
 	if ((!report->findings.count && !advice_rest_is_shown(&report->rest)) || !(report->step_ms > 0))
 		return 0;
 	ops_format_estimate(step, report->step_ms * 1e6);
 	ops_format_estimate(mean, report->mean_ms * 1e6);
+	excluded = *without ? without : strcmp(step, mean) ? " without the overhead of recording" : "";
 	if (report->traces > 1)
 		used = (size_t)snprintf(text, room, "Percentages are shares of the average steady step of a trace.");
 	else if (!report->steps)
 		used = (size_t)snprintf(text, room, "The trace has no steps. Percentages are shares of its total time, %s%s.", step,
-		                        waited || imports ? without : strcmp(step, mean) ? " without the overhead of recording" : "");
+		                        excluded);
 	else if (report->steady == report->steps)
 		used = (size_t)snprintf(text, room, "Percentages are shares of the average step, %s%s.", step,
-		                        waited || imports ? without : strcmp(step, mean) ? " without the overhead of recording" : "");
+		                        excluded);
 	else
 		used = (size_t)snprintf(text, room, "Percentages are shares of the average steady step, %s%s (%u of %u steps are steady; "
 		                        "all steps take %s on average).", step, without, report->steady, report->steps, mean);

@@ -234,7 +234,6 @@ struct restarts {
 	int64_t others_ns;
 	uint64_t others;
 	int64_t first_ns;  /* what first waits take more than others do */
-	uint64_t changes;  /* number of times that workers are started or stopped within steps */
 };
 
 /* Goes through the waits in order. If `claims`, claims what the first ones take more than others. */
@@ -266,13 +265,14 @@ static void go_through_waits(struct restarts *restarts, const struct advice *adv
 static bool find_restarts(const struct advice *advice, struct advice_result *result)
 {
 	struct restarts restarts = {0};
+	uint64_t changes; /* number of times that workers are started or stopped */
 	char first[160] = "";
 
 	for (uint32_t row = 0; row < advice->events->count; row++)
 		if (result->which[advice->events->name[row]] && advice_counts(advice, row))
 			advice_add(result, row, advice_claim(result, row));
-	restarts.changes = result->tally.events;
-	if (restarts.changes < 2) {
+	changes = result->tally.events;
+	if (changes < 2) {
 		result->claims.count = 0;
 		return true;
 	}
@@ -283,7 +283,7 @@ static bool find_restarts(const struct advice *advice, struct advice_result *res
 		         advice_time(advice_step_ms(advice, (double)restarts.first_ns)).text);
 	result->also = find_where_made(advice);
 	return advice_report_costs(result, "Workers are started or stopped %llu times within steps, in %s a step.%s",
-	                           (unsigned long long)restarts.changes, advice_cost(result).text, first);
+	                           (unsigned long long)changes, advice_cost(result).text, first);
 }
 
 const struct advice_rule advice_rule_loader = {

@@ -73,7 +73,7 @@ static uint32_t only_result(const struct advice *advice, uint32_t node)
 	for (uint32_t i = 0; i < flow->nodes[node].made_count; i++) {
 		uint32_t value = flow->made.items[flow->nodes[node].first_made + i];
 
-		if (flow->memory.blocks.items[flow->memory.values.items[value].block].end_ns <= advice->events->end_ns[node])
+		if (data_flow_is_scratch(flow, node, value))
 			continue;
 		if (result != OPS_NONE || flow->memory.values.items[value].previous != OPS_NONE)
 			return OPS_NONE;

@@ -232,10 +232,9 @@ static bool makes_unread_alone(const struct gradients *gradients, const struct d
 
 	for (uint32_t i = 0; i < flow->nodes[node].made_count; i++) {
 		uint32_t value = flow->made.items[flow->nodes[node].first_made + i];
-		const struct ops_memory_block *block = &flow->memory.blocks.items[flow->memory.values.items[value].block];
 
 		makes |= gradients->unread[value];
-		if (!gradients->unread[value] && block->end_ns > flow->memory.events->end_ns[node])
+		if (!gradients->unread[value] && !data_flow_is_scratch(flow, node, value))
 			return false;
 	}
 	return makes;

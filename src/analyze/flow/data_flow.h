@@ -78,7 +78,7 @@ int64_t data_flow_made_bytes(const struct data_flow *flow, uint32_t node);
 /* Returns the bytes that a node reads and that other nodes created. */
 int64_t data_flow_read_bytes(const struct data_flow *flow, uint32_t node);
 
-/* Returns whether memory that a node creates is released before it ends, so that it is no result. */
+/* Returns whether memory that a node creates is released before it ends, so that it is not a result. */
 static inline bool data_flow_is_scratch(const struct data_flow *flow, uint32_t node, uint32_t value)
 {
 	const struct memory_flow *memory = &flow->memory;
