@@ -213,6 +213,14 @@ static size_t indent_of(const char *line, const char *end)
 	return (size_t)(at - line) + (at < end && *at >= '1' && *at <= '9' ? 3 : 2);
 }
 
+/* Returns whether the line ends in a command, which a reader copies: such a line is not broken. */
+static bool has_command(const char *line, const char *end)
+{
+	static const char before[] = ": opstrobe ";
+
+	return memmem(line, (size_t)(end - line), before, strlen(before)) != NULL;
+}
+
 static void print_folded(const char *line, const char *end, size_t columns)
 {
 	size_t indent = indent_of(line, end);
@@ -235,7 +243,7 @@ bool cli_print_folded(enum ops_code code, char *text, size_t size, const struct 
 	for (const char *line = text, *end; line < text + size; line = end + 1) {
 		end = memchr(line, '\n', (size_t)(text + size - line));
 		end = end ? end : text + size;
-		print_folded(line, end, cli_columns());
+		print_folded(line, end, has_command(line, end) ? SIZE_MAX : cli_columns());
 	}
 	ops_free(text);
 	return true;

@@ -54,6 +54,10 @@ def test_paths_of_a_directory_with_a_slash_have_one(opstrobe, tmp_path):
         (tmp_path / "job" / f"r{rank}.json").write_text(trace(rank, 3))
     text = opstrobe("views", "job/").stdout
     assert "to see one rank: opstrobe job/r0.json\n" in text and "//" not in text
+    long = tmp_path / ("a job with a name that is long " * 4)
+    (tmp_path / "job").rename(long)
+    assert f"to see one rank: opstrobe {long}/r0.json\n" in opstrobe("views", long).stdout, "a command is not broken"
+    long.rename(tmp_path / "job")
     (tmp_path / "job" / "r1.json").write_text(trace(0, 3))  # the same rank twice is not a job
     text = opstrobe("views", "job/").stdout
     assert "--- job/r0.json ---" in text and "--- job/r1.json ---" in text and "//" not in text
