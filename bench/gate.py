@@ -2,7 +2,7 @@
 """False alarms and missed regressions of `opstrobe ab` and `opstrobe diff --gate counts`, with real runs on this machine: a program of
 25 ms against itself and against one that does 3 % more work, and recordings of a program with one operator more.
 
-python bench/gate.py [--comparisons 100] [--pairs 15] [--clock cpu wall] [--recordings 5] [--busy 2]
+python bench/gate.py [--comparisons 100] [--clock auto cpu wall] [--recordings 5] [--busy 2]
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import sys
 import tempfile
 
 from opstrobe.ci import ab, counts
+from opstrobe.ci.sequential import Decision, Verdict
 
 PROGRAM = """
 #include <stdlib.h>
@@ -66,45 +67,46 @@ def compiled(folder: pathlib.Path) -> str:
 def print_times(folder: pathlib.Path, options: argparse.Namespace) -> None:
     program = compiled(folder)
     for clock in options.clock:
-        alarms = dict.fromkeys((0.0, 0.01), 0)
-        found = missed_bounds = 0
-        estimates = []
-        base, slow = f"{program} {options.work}", f"{program} {slower_work(program, options.work, folder)}"
-        for _ in range(options.comparisons):
-            equal = compare(base, base, clock, options.pairs, folder)
-            for gate in alarms:
-                alarms[gate] += equal.lower > gate
-            missed_bounds += not equal.lower <= 0 <= equal.upper
-            if options.equal_only:
-                continue
-            slower = compare(base, slow, clock, options.pairs, folder)
-            found += slower.lower > 0.01
-            estimates.append(slower.estimate)
-        print(
-            f"  {clock}: {alarms[0.01]} of {options.comparisons} false alarms at a gate of 1 %, {alarms[0.0]} at 0 %; intervals without 0: "
-            f"{missed_bounds}",
-            flush=True,
+        base, slow = options.commands or (
+            f"{program} {options.work}",
+            f"{program} {slower_work(program, options.work, folder)}",
         )
-        if estimates:
-            low, middle, high = (100 * sorted(estimates)[len(estimates) * share // 100] for share in (5, 50, 95))
-            print(
-                f"    {found} of {len(estimates)} regressions of 3 % found at a gate of 1 % (estimates {middle:.2f} %, 5th to 95th percentile "
-                f"{low:.2f} to {high:.2f} %), load {os.getloadavg()[0]:.1f}",
-                flush=True,
-            )
+        equal, slower = [], []
+        for i in range(options.comparisons):
+            equal.append(compare(base, base, clock, options, folder))
+            if not options.equal_only:
+                slower.append(compare(base, slow, clock, options, folder))
+            if i % 10 == 9 or i + 1 == options.comparisons:
+                print_verdicts(f"{clock}: the same program twice", equal)
+                print_verdicts(f"{clock}: 3 % more work", slower)
+
+
+def print_verdicts(title: str, decisions: list[Decision]) -> None:
+    if not decisions:
+        return
+    verdicts = ", ".join(f"{sum(each.verdict is verdict for each in decisions)} {verdict.value}" for verdict in Verdict)
+    pairs = sorted(each.pairs for each in decisions)
+    clocks = ", ".join(f"{name} {sum(each.clock == name for each in decisions)}" for name in decisions[0].clocks)
+    above = sum(any(bounds.interval.lower > 0 for bounds in each.clocks.values()) for each in decisions)
+    print(
+        f"  {title}: {len(decisions)} comparisons, {verdicts}; decided by {clocks}; pairs: median {statistics.median(pairs):.0f}, "
+        f"90th percentile {pairs[len(pairs) * 9 // 10]}, most {pairs[-1]}; lower bounds above 0: {above}; load {os.getloadavg()[0]:.1f}",
+        flush=True,
+    )
 
 
 def slower_work(program: str, work: int, folder: pathlib.Path) -> int:
     """Work with which the command takes 3 % more CPU time; its start takes part of it."""
     start, total = (
-        statistics.median(ab.run(f"{program} {each}", str(folder / "none"), "cpu")[1] for _ in range(31))
+        statistics.median(ab.run(f"{program} {each}", str(folder / "none"), "cpu")["cpu"] for _ in range(31))
         for each in (0, work)
     )
     return round(work * (1 + 0.03 * total / (total - start)))
 
 
-def compare(base: str, head: str, clock: str, pairs: int, folder: pathlib.Path):
-    return ab.measure(argparse.Namespace(base=base, head=head, clock=clock, pairs=pairs), str(folder))[0]
+def compare(base: str, head: str, clock: str, options: argparse.Namespace, folder: pathlib.Path) -> Decision:
+    words = ["--clock", clock, "--pairs", str(options.pairs), "--minutes", str(options.minutes), "--", base, head]
+    return ab.measure(ab.parser().parse_args(words), str(folder))[0]
 
 
 def record(folder: pathlib.Path, name: str, more: str) -> str:
@@ -131,16 +133,21 @@ def print_counts(folder: pathlib.Path, recordings: int) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--comparisons", type=int, default=100)
-    parser.add_argument("--pairs", type=int, default=15)
-    parser.add_argument("--clock", nargs="*", choices=("cpu", "wall"), default=("cpu", "wall"))
+    parser.add_argument("--pairs", type=int, default=300)
+    parser.add_argument("--minutes", type=float, default=60)
+    parser.add_argument("--clock", nargs="*", choices=("auto", "cpu", "wall"), default=("auto",))
     parser.add_argument("--work", type=int, default=WORK, help="iterations of the program")
+    parser.add_argument("--commands", nargs=2, metavar=("BASE", "SLOW"), help="compare these instead")
     parser.add_argument("--equal-only", action="store_true", help="run no slower programs")
     parser.add_argument("--recordings", type=int, default=5)
     parser.add_argument("--busy", type=int, default=2, help="processes that compute meanwhile")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name, busy(options.busy):
         folder = pathlib.Path(name)
-        print(f"{options.comparisons} comparisons of {options.pairs} pairs, load {os.getloadavg()[0]:.1f}", flush=True)
+        print(
+            f"{options.comparisons} comparisons of at most {options.pairs} pairs, load {os.getloadavg()[0]:.1f}",
+            flush=True,
+        )
         print_times(folder, options)
         if options.recordings:
             print_counts(folder, options.recordings)

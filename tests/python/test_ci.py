@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Gates for continuous integration: counts of two traces, and times of interleaved runs."""
 
+import itertools
 import json
+import math
 import os
 import pty
 import random
@@ -13,7 +15,7 @@ import pytest
 pytest.importorskip("duckdb")
 pytest.importorskip("pyarrow")
 
-from opstrobe.ci import counts, intervals  # noqa: E402
+from opstrobe.ci import counts, intervals, sequential  # noqa: E402
 
 
 def made(path, *, extra=(), sync=False, regions=("0/0",), copied=64, allocated=512, step_us=1000, steps=3, draw=None):
@@ -164,10 +166,125 @@ def test_slower_programs_are_found():
 def test_interval_of_the_smallest_number_of_pairs():
     found = intervals.compare([1.0] * 11, [1.1] * 11)
     assert (found.lower, found.estimate, found.upper) == pytest.approx((0.1, 0.1, 0.1))
-    with pytest.raises(ValueError, match="too few"):
-        intervals.compare([1.0] * 10, [1.1] * 10)
+    few = intervals.compare([1.0] * 10, [1.1] * 10)
+    assert (few.lower, few.estimate, few.upper) == pytest.approx((-math.inf, 0.1, math.inf))
     mixed = intervals.compare([1.0] * 11, [1.1] * 10 + [0.5])
     assert mixed.lower < 0 < mixed.estimate
+
+
+def test_limits_of_sums_of_ranks_are_those_of_all_combinations_of_signs():
+    for count in (1, 2, 5, 9, 12):
+        sums = sorted(
+            sum(rank for rank, sign in enumerate(signs, 1) if sign) for signs in itertools.product((0, 1), repeat=count)
+        )
+        for significance in (1 / 2000, 1 / 300, 1 / 40, 0.1):
+            limit = intervals._rank_sum_limit(count, significance)
+            assert sum(each < limit for each in sums) <= significance * 2**count < sum(each <= limit for each in sums)
+    assert intervals._rank_sum_limit(300, 1 / 56000) == 16403
+
+
+# --- sequential decisions -----------------------------------------------------------------------------------------------
+
+
+def decide(draw, make, gate=0.01, pairs=300):
+    """Adds pairs until a comparison is decided, as `opstrobe ab` does."""
+    comparison = sequential.Comparison(gate, pairs)
+    for look in comparison.looks:
+        while comparison.pairs < look:
+            comparison.add(*make(draw))
+        decision = comparison.decide()
+        if decision.verdict is not sequential.Verdict.UNDECIDED:
+            break
+    return decision
+
+
+def steps(noise, slower=0.0):
+    def make(draw):
+        return tuple(
+            {"step": factor * math.exp(draw.gauss(0, noise) * (4 if draw.random() < 0.1 else 1))}
+            for factor in (1, 1 + slower)
+        )
+
+    return make
+
+
+def test_looks_are_fixed_by_the_largest_number_of_pairs():
+    assert sequential.looks(13) == [13] and sequential.looks(17) == [17] and sequential.looks(18) == [17, 18]
+    found = sequential.looks(300)
+    assert found[0] == 17 and found[-1] == 300 and len(found) == 12 and found == sorted({*found})
+
+
+def test_first_look_can_call_a_program_slower():
+    """Also with two clocks, which share the rate of false alarms, and few pairs."""
+    for pairs in (sequential.PAIRS_MIN, 17, 300, 2000):
+        make = {"wall": 1.0, "cpu": 0.9}, {"wall": 1.5, "cpu": 1.35}
+        decision = decide(None, lambda _, make=make: make, pairs=pairs)
+        assert decision.verdict is sequential.Verdict.SLOWER and decision.pairs == sequential.looks(pairs)[0]
+
+
+def test_sequential_decisions_keep_their_rates_of_errors():
+    """A gate of 0 % is exceeded by one of 2,000 comparisons of equal programs at most, whenever it stops."""
+    draw = random.Random(13)
+    slower = [decide(draw, steps(0.02), gate=0.0, pairs=40).verdict is sequential.Verdict.SLOWER for _ in range(2000)]
+    assert sum(slower) <= 3
+    missed = [decide(draw, steps(0.02, 0.0101), pairs=40).verdict is sequential.Verdict.NOT_SLOWER for _ in range(1000)]
+    assert sum(missed) <= 15
+
+
+@pytest.mark.parametrize(("noise", "most"), [(0.002, 30), (0.01, 150), (0.02, 300)])
+def test_three_percent_are_found_with_as_many_pairs_as_the_noise_requires(noise, most):
+    draw = random.Random(14)
+    found = [decide(draw, steps(noise, 0.03)) for _ in range(60)]
+    assert all(each.verdict is sequential.Verdict.SLOWER for each in found)
+    equal = [decide(draw, steps(noise)) for _ in range(60)]
+    assert not any(each.verdict is sequential.Verdict.SLOWER for each in equal)
+    assert sum(each.verdict is sequential.Verdict.NOT_SLOWER for each in equal) >= 54
+    assert max(each.pairs for each in [*found, *equal]) <= most
+
+
+def computing(cpu=1.0, wait=0.0, load=0.3, threads=1):
+    """A program that computes for `cpu` seconds and waits for `wait`, on a machine with other programs."""
+
+    def run(draw, longer):
+        seconds = longer * cpu * math.exp(draw.gauss(0, 0.004))
+        queue = max(0.0, draw.gauss(load, load)) * (0 if draw.random() < 0.05 else 1)
+        return {"wall": seconds / threads * (1 + queue) + wait, "cpu": seconds}
+
+    return run
+
+
+def verdict_of(base, head, longer=1.0):
+    decision = decide(random.Random(15), lambda draw: (base(draw, 1.0), head(draw, longer)))
+    return decision.verdict.value, decision.clock
+
+
+def test_cpu_time_decides_on_a_busy_machine():
+    assert verdict_of(computing(), computing()) == ("not slower", "cpu")
+    assert verdict_of(computing(), computing(), 1.03) == ("slower", "cpu")
+
+
+def test_cpu_time_does_not_hide_waits():
+    """Neither a wait that wall-clock time shows, nor one that is too short for it."""
+    assert verdict_of(computing(), computing(wait=1.0)) == ("slower", "wall")
+    assert verdict_of(computing(), computing(wait=0.03))[0] != "not slower"
+
+
+def test_cpu_time_of_several_threads_does_not_decide():
+    several = computing(cpu=1.02, threads=2, load=0.1)
+    assert verdict_of(computing(), several) == ("not slower", "wall")
+    assert verdict_of(computing(load=0.01, threads=2), computing(load=0.01, threads=2), 1.03) == ("slower", "wall")
+
+
+def test_estimate_of_the_pairs_that_are_left():
+    comparison = sequential.Comparison(0.01, 300)
+    comparison.add({"step": 1.0}, {"step": 1.0})
+    assert comparison.pairs_left(None) == 16
+    draw = random.Random(16)
+    while comparison.pairs < 17:
+        comparison.add(*steps(0.02)(draw))
+    decision = comparison.decide()
+    assert decision.verdict is sequential.Verdict.UNDECIDED
+    assert 5 <= comparison.pairs_left(decision) <= 300 - 17
 
 
 def ab(folder, *words):
@@ -186,19 +303,22 @@ def test_ab_compares_steps_and_counts(tmp_path):
     script(tmp_path, "same.sh", tmp_path / "a.json")
     script(tmp_path, "slow.sh", made(tmp_path / "b.json", step_us=1050))
     script(tmp_path, "more.sh", made(tmp_path / "c.json", extra=["aten::add"]))
-    status, printed, errors = ab(tmp_path, "--pairs", "11", "--", "base.sh", "same.sh")
+    status, printed, errors = ab(tmp_path, "--pairs", "13", "--", "base.sh", "same.sh")
     assert status == 0, errors
-    assert printed.startswith("no count differs\nHEAD takes +0.00 %")
-    status, printed, _ = ab(tmp_path, "--pairs", "11", "--format", "json", "--", "base.sh", "./slow.sh")
+    assert printed.startswith(
+        "no count differs\nno regression: HEAD takes at most 1 % longer (median step, 13 pairs of runs)\n"
+        "  median step of HEAD: +0.00 % (+0.00 % to +0.00 %), not slower\n"
+    )
+    status, printed, _ = ab(tmp_path, "--pairs", "13", "--format", "json", "--", "base.sh", "./slow.sh")
     found = json.loads(printed)
     assert (
         status == 3 and found["slower"] and found["time"]["estimate"] == pytest.approx(0.05) and found["changes"] == []
     )
-    status, printed, _ = ab(tmp_path, "--pairs", "11", "--format", "github", "--", "base.sh", "sh more.sh")
+    status, printed, _ = ab(tmp_path, "--pairs", "13", "--format", "github", "--", "base.sh", "sh more.sh")
     assert (
         status == 3
         and "::error file=train.py" in printed
-        and "::notice title=opstrobe::HEAD takes +0.00 %25" in printed
+        and "::notice title=opstrobe::no regression: HEAD takes at most 1 %25 longer" in printed
     )
 
 
@@ -223,7 +343,7 @@ def test_ab_compares_cpu_time(tmp_path):
         "--clock",
         "cpu",
         "--pairs",
-        "11",
+        "13",
         "--format",
         "json",
         "--",
@@ -232,18 +352,38 @@ def test_ab_compares_cpu_time(tmp_path):
     )
     assert status == 3, errors
     found = json.loads(printed)
-    assert found["slower"] and found["time"]["lower"] > 1 and max(found["base"]) < 0.2
+    assert found["slower"] and found["time"]["lower"] > 1 and max(found["clocks"]["cpu"]["base"]) < 0.2
     status, _, errors = ab(tmp_path, "--clock", "sun", "--", "true", "true")
     assert status == 2 and "choose from" in errors and "cpu" in errors
 
 
 def test_ab_shows_its_progress_on_a_terminal(tmp_path):
     leader, follower = pty.openpty()
-    words = ["opstrobe", "ab", "--pairs", "11", "--", "true", "true"]
+    words = ["opstrobe", "ab", "--pairs", "13", "--gate", "1000%", "--", "true", "true"]
     done = subprocess.run(words, stdout=subprocess.PIPE, stderr=follower, timeout=300, cwd=tmp_path)
     os.close(follower)
     shown = os.read(leader, 65536).decode()
     os.close(leader)
-    assert done.returncode == 0 and done.stdout.startswith(b"HEAD takes"), shown
-    assert "opstrobe ab: 1 of 11 pairs" in shown and shown.endswith("\r\033[K") and "11 of 11" not in shown
-    assert ab(tmp_path, "--pairs", "11", "--", "true", "true")[2] == ""
+    assert done.returncode == 0 and shown.endswith("\r\033[K"), shown
+    assert "opstrobe ab: 1 of at most 13 pairs, about " in shown and " left\033[K" in shown
+    assert ab(tmp_path, *words[2:])[2] == ""
+
+
+def test_ab_says_what_it_could_not_decide(tmp_path):
+    """Noise, or a time that is too short."""
+    (tmp_path / "noisy.sh").write_text("sleep 0.0$(od -An -N1 -tu1 /dev/urandom | tr -d ' ')")
+    words = ["--pairs", "13", "--clock", "wall", "--", "sh noisy.sh", "sh noisy.sh"]
+    status, printed, _ = ab(tmp_path, "--gate", "0%", *words)
+    assert status == 4 and printed.startswith(
+        "inconclusive after 13 pairs of runs: HEAD may or may not take more than 0 % longer"
+    )
+    assert printed.rstrip().endswith(", undecided")
+    status, printed, _ = ab(tmp_path, "--format", "github", "--gate", "0%", *words)
+    assert status == 4 and printed.startswith("::warning title=opstrobe::inconclusive after 13 pairs")
+    status, printed, _ = ab(tmp_path, "--format", "gitlab", "--gate", "0%", *words)
+    assert status == 4 and [each["severity"] for each in json.loads(printed)] == ["info"]
+    status, printed, _ = ab(tmp_path, "--minutes", "1e-6", "--format", "json", "--", "true", "true")
+    found = json.loads(printed)
+    assert status == 4 and found["pairs"] == 1 and found["time"]["lower"] is None and not found["regression"]
+    status, _, errors = ab(tmp_path, "--minutes", "0", "--", "true", "true")
+    assert status == 2 and "'0' is not a positive number" in errors
