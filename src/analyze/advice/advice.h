@@ -599,9 +599,9 @@ bool advice_may_read_block(const struct advice *advice, const struct ops_memory_
 /* Returns, by string, whether a call has the name of one that makes a tensor in memory of another library or process. Freed with
  * ops_free. Returns NULL if out of memory. */
 uint8_t *advice_foreign_names(const struct advice *advice);
-/* Finds whether steps may get tensors in memory that another library or process owns and writes to. Without Python calls that is
- * unknown, and so assumed. Returns false if out of memory. */
-bool advice_find_foreign_memory(const struct advice *advice, bool *ret_foreign);
+/* Returns whether steps may get tensors in memory that another library or process owns and writes to, by calls of those names. Without
+ * Python calls that is unknown, and so assumed. */
+bool advice_has_foreign_memory(const struct advice *advice, const uint8_t *foreign_names);
 
 #define ADVICE_BEATS_MIN 6 /* minimum number of iterations */
 

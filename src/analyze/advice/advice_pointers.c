@@ -68,13 +68,11 @@ uint8_t *advice_foreign_names(const struct advice *advice)
 	return advice_names(advice, patterns);
 }
 
-bool advice_find_foreign_memory(const struct advice *advice, bool *ret_foreign)
+bool advice_has_foreign_memory(const struct advice *advice, const uint8_t *foreign_names)
 {
-	uint8_t *which = advice_foreign_names(advice);
+	bool is_foreign = !(advice->has & ADVICE_NEEDS_PYTHON);
 
-	*ret_foreign = !(advice->has & ADVICE_NEEDS_PYTHON);
-	for (uint32_t row = 0; which && !*ret_foreign && row < advice->events->count; row++)
-		*ret_foreign = which[advice->events->name[row]] && advice->step_of[row] != OPS_NONE;
-	ops_free(which);
-	return which != NULL;
+	for (uint32_t row = 0; !is_foreign && row < advice->events->count; row++)
+		is_foreign = foreign_names[advice->events->name[row]] && advice->step_of[row] != OPS_NONE;
+	return is_foreign;
 }

@@ -63,11 +63,10 @@ static bool median_steps(const struct advice *advice, int64_t ret_ns[OPS_ITERATI
 #define MORE_CALLS 1.1
 #define RECUR_MIN 3
 
-static bool keep_recurring(const struct advice *advice, uint8_t *steady)
+static bool keep_recurring(const struct advice *advice, const int64_t *calls, uint8_t *steady)
 {
-	size_t steps = advice->views->steps.count, at = 0, first = 0, longer = 0, recurring = 0;
-	int64_t *calls, *sorted;
-	bool done;
+	size_t steps = advice->views->steps.count, first = 0, longer = 0, recurring = 0;
+	int64_t *sorted;
 
 	while (first < steps && !steady[first])
 		first++;
@@ -75,24 +74,17 @@ static bool keep_recurring(const struct advice *advice, uint8_t *steady)
 		longer += !steady[i];
 	if (longer < RECUR_MIN)
 		return true;
-	calls = ops_alloc_zeroed(steps + 1, sizeof(*calls));
 	sorted = ops_alloc_zeroed(steps + 1, sizeof(*sorted));
-	done = calls && sorted;
-	for (uint32_t row = 0; done && row < advice->events->count; row++) {
-		at = advice_next_step(advice, at, advice->events->start_ns[row]);
-		calls[at]++;
-	}
-	if (done) {
-		memcpy(sorted, calls, steps * sizeof(*sorted));
-		qsort(sorted, steps, sizeof(*sorted), ops_compare_int64);
-	}
-	for (size_t i = first; done && i < steps; i++)
+	if (!sorted)
+		return false;
+	memcpy(sorted, calls, steps * sizeof(*sorted));
+	qsort(sorted, steps, sizeof(*sorted), ops_compare_int64);
+	for (size_t i = first; i < steps; i++)
 		recurring += !steady[i] && (double)calls[i] > MORE_CALLS * (double)sorted[steps / 2];
-	for (size_t i = first; done && i < steps && recurring >= RECUR_MIN; i++)
+	for (size_t i = first; i < steps && recurring >= RECUR_MIN; i++)
 		steady[i] |= (double)calls[i] > MORE_CALLS * (double)sorted[steps / 2];
-	ops_free(calls);
 	ops_free(sorted);
-	return done;
+	return true;
 }
 
 /* A step that waited for a processor for more than a tenth of its time is not steady: the place of the wait is an estimate
@@ -143,25 +135,22 @@ static void leave_out_capturing(const struct advice *advice, uint8_t *steady)
 struct pace {
 	size_t step;
 	int64_t ns;
-	uint64_t rows;
 };
 
 OPS_ORDER(compare_paces, struct pace, OPS_UP(ns) OPS_UP(step))
 
 /* Finds the paces of the steady steps. Returns false if they do not make the same calls, or wait for another
  * process. */
-static bool find_paces(const struct advice *advice, const uint8_t *steady, struct pace *paces)
+static bool find_paces(const struct advice *advice, const int64_t *calls, const uint8_t *steady, struct pace *paces)
 {
 	const struct ops_events *events = advice->events;
 	size_t steps = advice->views->steps.count, at = 0;
-	uint64_t least = UINT64_MAX, most = 0;
+	int64_t least = INT64_MAX, most = 0;
 
 	for (size_t i = 0; i < steps; i++)
-		paces[i] = (struct pace){i, ops_difference(advice->views->steps.items[i].end_ns,
-		                                           advice->views->steps.items[i].start_ns), 0};
+		paces[i] = (struct pace){i, advice_steps_length(advice, i)};
 	for (uint32_t row = 0; row < events->count; row++) {
 		at = advice_next_step(advice, at, events->start_ns[row]);
-		paces[at].rows++;
 		paces[at].ns = ops_difference(paces[at].ns, advice->lost_ns[row]);
 		if (advice->views->parts[row] == VIEW_LOADER && ops_string_contains(advice_name(advice, row), "_MultiProcessing"))
 			return false;
@@ -169,13 +158,13 @@ static bool find_paces(const struct advice *advice, const uint8_t *steady, struc
 	for (size_t i = 0; i < steps; i++) {
 		if (!steady[i])
 			continue;
-		least = paces[i].rows < least ? paces[i].rows : least;
-		most = paces[i].rows > most ? paces[i].rows : most;
+		least = calls[i] < least ? calls[i] : least;
+		most = calls[i] > most ? calls[i] : most;
 	}
 	return (double)most <= (1 + SAME_CALLS) * (double)least;
 }
 
-static bool leave_out_slower(const struct advice *advice, uint8_t *steady)
+static bool leave_out_slower(const struct advice *advice, const int64_t *calls, uint8_t *steady)
 {
 	size_t steps = advice->views->steps.count, left = 0, kept = 0;
 	struct pace *paces = ops_realloc_array(NULL, steps + 1, sizeof(*paces));
@@ -184,7 +173,7 @@ static bool leave_out_slower(const struct advice *advice, uint8_t *steady)
 		left += steady[i];
 	/* A device has its own speed, and ranks are compared step by step, so all steps count there. */
 	if (paces && steps && !advice->views->device_events.count && !advice->views->has_collectives &&
-	    find_paces(advice, steady, paces)) {
+	    find_paces(advice, calls, steady, paces)) {
 		qsort(paces, steps, sizeof(*paces), compare_paces);
 		for (size_t i = 0; i < steps; i++)
 			if (steady[paces[i].step] && kept++ >= (left + 1) / 2 && kept > LEFT_MIN)
@@ -194,27 +183,38 @@ static bool leave_out_slower(const struct advice *advice, uint8_t *steady)
 	return paces != NULL;
 }
 
+/* Counts the events that begin in each step. Returns NULL if out of memory. */
+static int64_t *count_step_calls(const struct advice *advice)
+{
+	int64_t *calls = ops_alloc_zeroed(advice->views->steps.count + 1, sizeof(*calls));
+	size_t at = 0;
+
+	for (uint32_t row = 0; calls && row < advice->events->count; row++) {
+		at = advice_next_step(advice, at, advice->events->start_ns[row]);
+		calls[at]++;
+	}
+	return calls;
+}
+
 /* Result by step; NULL if out of memory. */
 static uint8_t *find_steady(const struct advice *advice)
 {
 	size_t steps = advice->views->steps.count;
 	uint8_t *steady = ops_alloc_zeroed(steps + 1, 1);
-	int64_t median_ns[OPS_ITERATION_KIND_COUNT];
+	int64_t *calls = count_step_calls(advice), median_ns[OPS_ITERATION_KIND_COUNT];
+	bool done = steady && calls && median_steps(advice, median_ns);
 
-	if (!steady || !median_steps(advice, median_ns)) {
-		ops_free(steady);
-		return NULL;
-	}
-	for (size_t i = 0; i < steps; i++)
+	for (size_t i = 0; done && i < steps; i++)
 		steady[i] = advice_steps_length(advice, i) / UNSTEADY <= median_ns[advice->views->steps.items[i].kind];
-	if (!keep_recurring(advice, steady)) {
-		ops_free(steady);
-		return NULL;
+	done = done && keep_recurring(advice, calls, steady);
+	if (done) {
+		leave_out_capturing(advice, steady);
+		if (advice->machine.has_waits && !advice_is_oversubscribed(advice))
+			leave_out_waiting(advice, steady);
+		done = leave_out_slower(advice, calls, steady);
 	}
-	leave_out_capturing(advice, steady);
-	if (advice->machine.has_waits && !advice_is_oversubscribed(advice))
-		leave_out_waiting(advice, steady);
-	if (!leave_out_slower(advice, steady)) {
+	ops_free(calls);
+	if (!done) {
 		ops_free(steady);
 		return NULL;
 	}

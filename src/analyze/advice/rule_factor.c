@@ -87,11 +87,13 @@ static bool add_factor(struct ops_map *seen, struct advice_result *result, uint3
 static bool rule_factor_find_again(const struct advice *advice, struct advice_result *result)
 {
 	struct ops_map seen = {0};
-	bool foreign, done = advice_find_foreign_memory(advice, &foreign);
+	uint8_t *foreign_names = advice_foreign_names(advice);
+	bool done = foreign_names != NULL, foreign = done && advice_has_foreign_memory(advice, foreign_names);
 
 	for (uint32_t row = 0; done && row < advice->events->count; row++)
 		done = add_factor(&seen, result, row, foreign);
 	ops_map_release(&seen);
+	ops_free(foreign_names);
 	return done && advice_report_costs(result, "%s operators in each step factor a matrix that has been factored before and not changed since, in %s.",
 	                                   advice_events(result).text, advice_cost(result).text);
 }

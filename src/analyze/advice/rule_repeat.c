@@ -528,8 +528,10 @@ static void rule_repeat_sum_up(const struct advice *advice, int64_t *ns)
 
 static bool find_repeats(struct numbering *numbering, struct advice_result *result)
 {
-	bool done = advice_find_foreign_memory(result->advice, &numbering->foreign) && go_through(numbering, result, LEARN) &&
-	            go_through(numbering, result, MEASURE);
+	bool done;
+
+	numbering->foreign = advice_has_foreign_memory(result->advice, numbering->foreigners);
+	done = go_through(numbering, result, LEARN) && go_through(numbering, result, MEASURE);
 
 	numbering->trial = (double)numbering->lasting_ns > TRIAL_MIN * (double)numbering->operators_ns;
 	return done && go_through(numbering, result, ADD);
