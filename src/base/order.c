@@ -185,6 +185,26 @@ int ops_compare_double(const void *a, const void *b)
 	return (left > right) - (left < right);
 }
 
+size_t ops_sort_unique_int64(int64_t *numbers, size_t count)
+{
+	size_t kept = 0;
+
+	if (count)
+		qsort(numbers, count, sizeof(*numbers), ops_compare_int64);
+	for (size_t i = 0; i < count; i++)
+		if (!kept || numbers[i] != numbers[kept - 1])
+			numbers[kept++] = numbers[i];
+	return kept;
+}
+
+int64_t ops_sort_to_middle(int64_t *numbers, size_t count)
+{
+	if (!count)
+		return 0;
+	qsort(numbers, count, sizeof(*numbers), ops_compare_int64);
+	return numbers[count / 2];
+}
+
 double ops_quantile(const double *sorted, size_t count, double share)
 {
 	double at = share * (double)(count - 1);

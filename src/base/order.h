@@ -66,6 +66,11 @@ void ops_reorder_by(void *items, void *scratch, size_t count, size_t bytes_each,
 int ops_compare_int64(const void *a, const void *b);
 int ops_compare_double(const void *a, const void *b);
 
+/* Sorts numbers and removes duplicates. Returns how many are left. */
+size_t ops_sort_unique_int64(int64_t *numbers, size_t count);
+/* Sorts numbers. Returns the middle one, of two the larger; 0 if there are none. */
+int64_t ops_sort_to_middle(int64_t *numbers, size_t count);
+
 /* Returns a quantile of one or more sorted numbers, interpolated linearly between the neighbours of `share` (0 … 1). */
 double ops_quantile(const double *sorted, size_t count, double share);
 /* Sorts numbers, in a third of the time of qsort for some hundred. `spare` has space for as many. */

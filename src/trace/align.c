@@ -94,10 +94,8 @@ static bool compare_clocks(const end_list *first, const end_list *other, struct 
 		i += order <= 0 ? ours : 0;
 		k += order >= 0 ? theirs : 0;
 	}
-	if (done && apart.count) {
-		qsort(apart.items, apart.count, sizeof(*apart.items), ops_compare_int64);
-		*ret_shift = (struct ops_clock_shift){apart.items[apart.count / 2], apart.count};
-	}
+	if (done && apart.count)
+		*ret_shift = (struct ops_clock_shift){ops_sort_to_middle(apart.items, apart.count), apart.count};
 	OPS_ARRAY_RELEASE(&apart);
 	return done;
 }

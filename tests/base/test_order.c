@@ -170,6 +170,19 @@ static void test_sorts_doubles_like_qsort(void **state)
 	}
 }
 
+static void test_sorts_integers(void **state)
+{
+	int64_t numbers[] = {3, INT64_MIN, 3, INT64_MAX, -1, -1, 3};
+
+	(void)state;
+	assert_int_equal(ops_sort_to_middle(NULL, 0), 0);
+	assert_int_equal(ops_sort_to_middle(numbers, 2), 3); /* of two the larger */
+	assert_int_equal(ops_sort_to_middle(numbers, 7), 3);
+	assert_int_equal(ops_sort_unique_int64(NULL, 0), 0);
+	assert_int_equal(ops_sort_unique_int64(numbers, 7), 4);
+	assert_memory_equal(numbers, ((int64_t[]){INT64_MIN, -1, 3, INT64_MAX}), 4 * sizeof(*numbers));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -178,6 +191,7 @@ int main(void)
 		cmocka_unit_test(test_reorder_of_any_size),
 		cmocka_unit_test(test_sort_stable),
 		cmocka_unit_test(test_sorts_doubles_like_qsort),
+		cmocka_unit_test(test_sorts_integers),
 		cmocka_unit_test(test_out_of_memory),
 	};
 

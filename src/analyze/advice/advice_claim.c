@@ -108,7 +108,7 @@ bool advice_find_spread(const struct advice_result *result, struct advice_spread
 	const struct advice *advice = result->advice;
 	size_t steps = advice->views->steps.count, used = 0;
 	int64_t *by_step = ops_alloc_zeroed(steps + 1, sizeof(*by_step));
-	double all_ns = 0, usual_ns = 0;
+	double all_ns = 0, usual_ns = 0, most_ns;
 
 	if (!by_step)
 		return false;
@@ -122,11 +122,8 @@ bool advice_find_spread(const struct advice_result *result, struct advice_spread
 	for (size_t i = 0; i < steps; i++)
 		if (by_step[i] > 0)
 			by_step[used++] = by_step[i];
-	if (used)
-		qsort(by_step, used, sizeof(*by_step), ops_compare_int64);
+	most_ns = ACCIDENT * (double)ops_sort_to_middle(by_step, used);
 	for (size_t i = 0; i < used; i++) {
-		double most_ns = ACCIDENT * (double)by_step[used / 2];
-
 		all_ns += (double)by_step[i];
 		usual_ns += (double)by_step[i] < most_ns ? (double)by_step[i] : most_ns;
 	}

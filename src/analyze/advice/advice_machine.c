@@ -58,10 +58,7 @@ bool advice_read_machine(struct advice *advice)
 
 double advice_creation_ns(int64_t *view_ns, size_t count)
 {
-	if (!count)
-		return 0;
-	qsort(view_ns, count, sizeof(*view_ns), ops_compare_int64);
-	return NODE_OF_VIEW * (double)view_ns[count / 2];
+	return NODE_OF_VIEW * (double)ops_sort_to_middle(view_ns, count);
 }
 
 /* --- page faults ----------------------------------------------------------------------------------------------------- */

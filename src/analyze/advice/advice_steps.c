@@ -24,10 +24,7 @@ double advice_typical_ns(const struct advice *advice, int64_t *by_step)
 	for (size_t i = 0; i < advice->views->steps.count; i++)
 		if (advice->steady[i])
 			by_step[count++] = by_step[i];
-	if (!count)
-		return 0;
-	qsort(by_step, count, sizeof(*by_step), ops_compare_int64);
-	return (double)by_step[count / 2] * (double)count;
+	return (double)ops_sort_to_middle(by_step, count) * (double)count;
 }
 
 /* A step that takes more than three times the median of its kind is not steady: it compiles, warms up or waits once. A
@@ -51,8 +48,7 @@ static bool median_steps(const struct advice *advice, int64_t ret_ns[OPS_ITERATI
 		for (size_t i = 0; i < steps; i++)
 			if ((int)advice->views->steps.items[i].kind == kind)
 				times[count++] = advice_steps_length(advice, i);
-		qsort(times, count, sizeof(*times), ops_compare_int64);
-		ret_ns[kind] = count ? times[count / 2] : 0;
+		ret_ns[kind] = ops_sort_to_middle(times, count);
 	}
 	ops_free(times);
 	return times != NULL;
@@ -67,6 +63,7 @@ static bool keep_recurring(const struct advice *advice, const int64_t *calls, ui
 {
 	size_t steps = advice->views->steps.count, first = 0, longer = 0, recurring = 0;
 	int64_t *sorted;
+	double more;
 
 	while (first < steps && !steady[first])
 		first++;
@@ -78,11 +75,11 @@ static bool keep_recurring(const struct advice *advice, const int64_t *calls, ui
 	if (!sorted)
 		return false;
 	memcpy(sorted, calls, steps * sizeof(*sorted));
-	qsort(sorted, steps, sizeof(*sorted), ops_compare_int64);
+	more = MORE_CALLS * (double)ops_sort_to_middle(sorted, steps);
 	for (size_t i = first; i < steps; i++)
-		recurring += !steady[i] && (double)calls[i] > MORE_CALLS * (double)sorted[steps / 2];
+		recurring += !steady[i] && (double)calls[i] > more;
 	for (size_t i = first; i < steps && recurring >= RECUR_MIN; i++)
-		steady[i] |= (double)calls[i] > MORE_CALLS * (double)sorted[steps / 2];
+		steady[i] |= (double)calls[i] > more;
 	ops_free(sorted);
 	return true;
 }

@@ -113,14 +113,11 @@ static struct pass find_pass(const struct advice *advice, uint32_t row, uint32_t
 	return pass;
 }
 
-OPS_ORDER(compare_ns, int64_t, OPS_ORDER_BY(*left, *right))
-
 static int64_t rule_prefix_median_ns(const struct advice *advice, const struct pass *passes, size_t count, int64_t *ns)
 {
 	for (size_t i = 0; i < count; i++)
 		ns[i] = advice_ns(advice, passes[i].row);
-	qsort(ns, count, sizeof(*ns), compare_ns);
-	return ns[count / 2];
+	return ops_sort_to_middle(ns, count);
 }
 
 /* Adds what the calls of a streak would save if each got only the new tokens: its time less that of a call with as many

@@ -20,6 +20,7 @@
 struct lateness {
 	int64_t *gain_ns;  /* by step: mean wait minus the shortest, which is that of the last rank */
 	int64_t *waits_ns; /* by step: mean wait */
+	int64_t typical_gain_ns, typical_wait_ns; /* medians */
 	size_t steps;
 	size_t *last;    /* by rank: number of steps in which it was last */
 	uint32_t worst;  /* rank with the highest count */
@@ -68,8 +69,8 @@ static void find_lateness(struct lateness *lateness, const struct advice_ranks *
 	for (uint32_t r = 1; r < ranks->ranks.count; r++)
 		if (lateness->last[r] > lateness->last[lateness->worst])
 			lateness->worst = r;
-	qsort(lateness->gain_ns, lateness->steps, sizeof(*lateness->gain_ns), ops_compare_int64);
-	qsort(lateness->waits_ns, lateness->steps, sizeof(*lateness->waits_ns), ops_compare_int64);
+	lateness->typical_gain_ns = ops_sort_to_middle(lateness->gain_ns, lateness->steps);
+	lateness->typical_wait_ns = ops_sort_to_middle(lateness->waits_ns, lateness->steps);
 }
 
 /* --- work of the late rank ------------------------------------------------------------------------------------------- */
@@ -135,7 +136,7 @@ static bool rule_stragglers_report(const struct advice_ranks *ranks, struct advi
 {
 	const struct rank *late = &ranks->ranks.items[lateness->worst];
 	bool one = lateness->last[lateness->worst] * 10 >= lateness->steps * OFTEN_LAST;
-	double gain_ms = (double)lateness->gain_ns[lateness->steps / 2] / 1e6, own;
+	double gain_ms = (double)lateness->typical_gain_ns / 1e6, own;
 	struct advice_where where[ADVICE_WHERE_MAX];
 	char name[64], detail[160] = "The late rank differs from step to step: distribute the work by its size.", more[96] = "";
 	size_t count = 0;
@@ -161,7 +162,7 @@ static bool rule_stragglers_report(const struct advice_ranks *ranks, struct advi
 	                            "Rank %s is the last of %zu in %zu of %zu steps%s. In the median step, a rank waits %s "
 	                            "for others%s.", name,
 	                            ranks->ranks.count, lateness->last[lateness->worst], lateness->steps, more,
-	                            advice_time((double)lateness->waits_ns[lateness->steps / 2] / 1e6).text,
+	                            advice_time((double)lateness->typical_wait_ns / 1e6).text,
 	                            own > 0.5 ? "; only the late rank does this work" : "");
 }
 

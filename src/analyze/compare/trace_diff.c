@@ -52,7 +52,7 @@ static bool own_steps(const struct event_table *table, int64_t **ret_steps, size
 	for (size_t i = 0; i < table->steps.count; i++)
 		if (!ops_step_number(event_name(table, &table->rows[table->steps.items[i]]), &steps[i]))
 			steps[i] = EVENT_NO_STEP;
-	*ret_count = event_numbers_sort_unique(steps, table->steps.count);
+	*ret_count = ops_sort_unique_int64(steps, table->steps.count);
 	return true;
 }
 
@@ -112,7 +112,7 @@ static enum ops_code chosen_steps(const struct comparison *comparison, int side,
 	*ret_steps = steps;
 	if (steps)
 		memcpy(steps, wanted, count * sizeof(*steps));
-	*ret_count = steps ? event_numbers_sort_unique(steps, count) : 0;
+	*ret_count = steps ? ops_sort_unique_int64(steps, count) : 0;
 	code = steps ? check_steps(comparison, side, own, own_count, steps, *ret_count)
 	             : ops_fault_memory(comparison->run->error);
 	ops_free(own);

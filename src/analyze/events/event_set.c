@@ -25,18 +25,6 @@ static bool is_mtia(const struct ops_trace *trace)
 	return ops_trace_find_metadata(trace, "distributedInfo", &json) && ops_string_contains(json, "mtia:hccl");
 }
 
-size_t event_numbers_sort_unique(int64_t *numbers, size_t count)
-{
-	size_t kept = 0;
-
-	if (count)
-		qsort(numbers, count, sizeof(*numbers), ops_compare_int64);
-	for (size_t i = 0; i < count; i++)
-		if (!kept || numbers[i] != numbers[kept - 1])
-			numbers[kept++] = numbers[i];
-	return kept;
-}
-
 /* The interface of the launch calls identifies the vendor of the device. */
 static void event_set_find_launches(const struct ops_trace *trace, struct ops_rank_facts *facts)
 {
@@ -65,7 +53,7 @@ static bool find_facts(const struct event_table *table, struct ops_rank_facts *f
 	for (size_t i = 0; i < table->steps.count; i++)
 		ops_step_number(event_name(table, &table->rows[table->steps.items[i]]),
 		                  &facts->steps.items[facts->steps.count++]);
-	facts->steps.count = event_numbers_sort_unique(facts->steps.items, facts->steps.count);
+	facts->steps.count = ops_sort_unique_int64(facts->steps.items, facts->steps.count);
 	return true;
 }
 
@@ -110,7 +98,7 @@ static bool event_set_add_facts(struct event_set *set, const struct ops_rank_fac
 	if (facts->steps.count)
 		memcpy(set->steps.items + set->steps.count, facts->steps.items,
 		       facts->steps.count * sizeof(*facts->steps.items));
-	set->steps.count = event_numbers_sort_unique(set->steps.items, set->steps.count + facts->steps.count);
+	set->steps.count = ops_sort_unique_int64(set->steps.items, set->steps.count + facts->steps.count);
 	return true;
 }
 

@@ -113,9 +113,6 @@ const struct event_table *event_set_table(struct event_set *set, size_t i);
 /* Returns the position of a step's number in `steps`, or their count if it is absent. */
 size_t event_step_index(const struct event_set *set, int64_t number);
 
-/* Sorts numbers and removes duplicates. Returns how many remain. */
-size_t event_numbers_sort_unique(int64_t *numbers, size_t count);
-
 bool event_table_build(struct event_table *table, const struct ops_trace *trace, bool round_to_us, enum ops_rules rules);
 void event_table_release(struct event_table *table);
 bool event_links_build(struct event_table *table);

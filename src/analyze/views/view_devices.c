@@ -222,19 +222,6 @@ static bool view_devices_add_kernel(struct ops_views *views, struct ops_string a
 	return OPS_ARRAY_APPEND(&views->kernels, kernel);
 }
 
-/* Removes duplicates; the result is ascending. */
-static void view_devices_finalize(int64_t *items, size_t *count)
-{
-	size_t kept = 0;
-
-	if (*count)
-		qsort(items, *count, sizeof(*items), ops_compare_int64);
-	for (size_t i = 0; i < *count; i++)
-		if (kept == 0 || items[i] != items[kept - 1])
-			items[kept++] = items[i];
-	*count = kept;
-}
-
 /* Skips the id of the previous event, which keeps lists short. */
 static bool view_devices_add_id(void *array, int64_t id)
 {
@@ -244,7 +231,7 @@ static bool view_devices_add_id(void *array, int64_t id)
 		return true;
 	/* Removes duplicates when the list is full, which frees capacity for further ids. */
 	if (ids->count >= 4096 && ids->count == ids->capacity) {
-		view_devices_finalize(ids->items, &ids->count);
+		ids->count = ops_sort_unique_int64(ids->items, ids->count);
 		if (!OPS_ARRAY_RESERVE(ids, ids->count))
 			return false;
 	}
@@ -335,7 +322,7 @@ bool view_kernels_describe(struct ops_views *views)
 	}
 	ops_free(known);
 	ops_free(asked);
-	view_devices_finalize(views->gpus.items, &views->gpus.count);
-	view_devices_finalize(views->used.items, &views->used.count);
+	views->gpus.count = ops_sort_unique_int64(views->gpus.items, views->gpus.count);
+	views->used.count = ops_sort_unique_int64(views->used.items, views->used.count);
 	return done && group_kernels(views);
 }
