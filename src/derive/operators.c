@@ -22,17 +22,17 @@
 
 /* Operators with one, two and three tensors, and those that write to the first; `times` operations per element. */
 #define POINTWISE_1(name, times) \
-	{name, OPERATOR_OTHER, flops_each_element, {0, times, 1}, {READS_1(0), 0, traffic_broadcast}, OPERATOR_ONLY_WORK}, \
-	{name "_", OPERATOR_OTHER, flops_each_element, {0, times, 1}, {READS_1(0), WRITES(0), NULL}, OPERATOR_ONLY_WORK}
+	{name, OPERATOR_OTHER, flops_each_element, {0, times, 1}, {READS_1(0), 0, traffic_broadcast}, OPERATOR_ONLY_WORK | OPERATOR_ELEMENTWISE}, \
+	{name "_", OPERATOR_OTHER, flops_each_element, {0, times, 1}, {READS_1(0), WRITES(0), NULL}, OPERATOR_ONLY_WORK | OPERATOR_ELEMENTWISE}
 #define POINTWISE_2(name) \
-	{name, OPERATOR_OTHER, flops_pointwise, {0, 1, 2}, {READS_2(0, 1), 0, traffic_broadcast}, 0}, \
-	{name "_", OPERATOR_OTHER, flops_pointwise, {0, 1, 2}, {READS_2(0, 1), WRITES(0), NULL}, 0}
+	{name, OPERATOR_OTHER, flops_pointwise, {0, 1, 2}, {READS_2(0, 1), 0, traffic_broadcast}, OPERATOR_ELEMENTWISE}, \
+	{name "_", OPERATOR_OTHER, flops_pointwise, {0, 1, 2}, {READS_2(0, 1), WRITES(0), NULL}, OPERATOR_ELEMENTWISE}
 #define POINTWISE_2_OTHER(name) \
-	{name, OPERATOR_OTHER, flops_pointwise, {0, 1, 2}, {READS_2(0, 1), 0, traffic_broadcast}, OPERATOR_ONLY_WORK}, \
-	{name "_", OPERATOR_OTHER, flops_pointwise, {0, 1, 2}, {READS_2(0, 1), WRITES(0), NULL}, OPERATOR_ONLY_WORK}
+	{name, OPERATOR_OTHER, flops_pointwise, {0, 1, 2}, {READS_2(0, 1), 0, traffic_broadcast}, OPERATOR_ONLY_WORK | OPERATOR_ELEMENTWISE}, \
+	{name "_", OPERATOR_OTHER, flops_pointwise, {0, 1, 2}, {READS_2(0, 1), WRITES(0), NULL}, OPERATOR_ONLY_WORK | OPERATOR_ELEMENTWISE}
 #define POINTWISE_3(name, times) \
-	{name, OPERATOR_OTHER, flops_each_element, {0, times, 3}, {READS_3(0, 1, 2), 0, traffic_broadcast}, OPERATOR_ONLY_WORK}, \
-	{name "_", OPERATOR_OTHER, flops_each_element, {0, times, 3}, {READS_3(0, 1, 2), WRITES(0), NULL}, OPERATOR_ONLY_WORK}
+	{name, OPERATOR_OTHER, flops_each_element, {0, times, 3}, {READS_3(0, 1, 2), 0, traffic_broadcast}, OPERATOR_ONLY_WORK | OPERATOR_ELEMENTWISE}, \
+	{name "_", OPERATOR_OTHER, flops_each_element, {0, times, 3}, {READS_3(0, 1, 2), WRITES(0), NULL}, OPERATOR_ONLY_WORK | OPERATOR_ELEMENTWISE}
 /* Comparisons count no operations. */
 #define COMPARISON(name) {name, OPERATOR_OTHER, NULL, {0, 0, 2}, {READS_2(0, 1), 0, traffic_truth}, 0}
 /* (grad_output, self or result, …). */
@@ -68,8 +68,8 @@ const struct operator_row operator_rows[] = {
 	POINTWISE_1("hardswish", 1), POINTWISE_1("hardsigmoid", 1), POINTWISE_1("clamp_min", 1), POINTWISE_1("clamp_max", 1),
 	POINTWISE_1("floor", 1), POINTWISE_1("ceil", 1), POINTWISE_1("round", 1), POINTWISE_1("trunc", 1), POINTWISE_1("sign", 1),
 	POINTWISE_3("clamp", 2), POINTWISE_3("lerp", 3), POINTWISE_3("addcmul", 3), POINTWISE_3("addcdiv", 3),
-	{"where", OPERATOR_OTHER, NULL, {0, 0, 3}, {READS_3(0, 1, 2), 0, traffic_broadcast}, 0},
-	{"masked_fill", OPERATOR_OTHER, NULL, {0, 0, 2}, {READS_2(0, 1), 0, traffic_broadcast}, 0},
+	{"where", OPERATOR_OTHER, NULL, {0, 0, 3}, {READS_3(0, 1, 2), 0, traffic_broadcast}, OPERATOR_ELEMENTWISE},
+	{"masked_fill", OPERATOR_OTHER, NULL, {0, 0, 2}, {READS_2(0, 1), 0, traffic_broadcast}, OPERATOR_ELEMENTWISE},
 	COMPARISON("eq"), COMPARISON("ne"), COMPARISON("lt"), COMPARISON("le"), COMPARISON("gt"), COMPARISON("ge"),
 	COMPARISON("logical_and"), COMPARISON("logical_or"), COMPARISON("logical_not"), COMPARISON("isnan"), COMPARISON("isinf"),
 	GRADIENT("threshold_backward", 1), GRADIENT("sigmoid_backward", 3), GRADIENT("tanh_backward", 3),
@@ -302,6 +302,7 @@ const struct operator_row operator_rows[] = {
 	NAMED(SUBSTITUTES, "cholesky_solve"), NAMED(SUBSTITUTES, "cholesky_inverse"), NAMED(SUBSTITUTES, "linalg_lu_solve"),
 	NAMED(SUBSTITUTES, "linalg_solve_triangular"), NAMED(SUBSTITUTES, "triangular_solve"),
 	IN_PLUGIN(OTHER, "prelu"),
+	{"rsub", OPERATOR_OTHER, NULL, {0}, {0, 0, NULL}, OPERATOR_ELEMENTWISE}, /* calls sub */
 };
 const size_t operator_row_count = sizeof(operator_rows) / sizeof(operator_rows[0]);
 

@@ -92,6 +92,23 @@ static void fits_tensor_cores(void **state)
 	assert_false(operator_fits_tensor_cores(&operator_rows[0]));
 }
 
+static bool is_elementwise(const char *name)
+{
+	return operator_rows[operator_find(ops_string_of(name))].flags & OPERATOR_ELEMENTWISE;
+}
+
+static void knows_elementwise_operators(void **state)
+{
+	static const char *const elementwise[] = {"aten::add", "aten::rsub", "aten::div_", "aten::gelu", "aten::clamp", "aten::where", "aten::masked_fill"};
+	static const char *const others[] = {"aten::copy_", "aten::sum", "aten::mm", "aten::embedding", "aten::cat", "aten::softmax", "aten::cumsum", "program"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(elementwise) / sizeof(*elementwise); i++)
+		assert_true(is_elementwise(elementwise[i]));
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
+		assert_false(is_elementwise(others[i]));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -99,6 +116,7 @@ int main(void)
 		cmocka_unit_test(gives_formulas_to_operators_of_their_kind),
 		cmocka_unit_test(knows_kinds),
 		cmocka_unit_test(fits_tensor_cores),
+		cmocka_unit_test(knows_elementwise_operators),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

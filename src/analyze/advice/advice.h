@@ -521,6 +521,9 @@ static inline bool advice_counts(const struct advice *advice, uint32_t row)
  * list of patterns. "x*" matches a prefix, "*x" a suffix, "*x*" a part, "*x*y" a part
  * and a suffix after it. Freed with ops_free. Returns NULL if out of memory. */
 uint8_t *advice_names(const struct advice *advice, const char *const *names);
+/* Returns, for each string of the trace, whether it is an elementwise operator by the table of operators, or one of these further
+ * names. Freed with ops_free. Returns NULL if out of memory. */
+uint8_t *advice_elementwise_names(const struct advice *advice, const char *const *further);
 /* The same, with the kind of the first name that matches instead of its index. A NULL pattern ends the list. */
 struct advice_named {
 	const char *pattern;

@@ -32,14 +32,8 @@ static const struct advice_part_needed all_of_it = {.share = 1, .selection = OPS
 
 static uint8_t *reach_of_names(const struct advice *advice)
 {
-	static const char *const element[] = {
-		"aten::add", "aten::sub", "aten::rsub", "aten::mul", "aten::div", "aten::pow", "aten::square", "aten::sqrt", "aten::rsqrt", "aten::exp",
-		"aten::log", "aten::log1p", "aten::neg", "aten::abs", "aten::tanh", "aten::sigmoid", "aten::erf", "aten::sin", "aten::cos", "aten::relu",
-		"aten::silu", "aten::gelu", "aten::elu", "aten::leaky_relu", "aten::softplus", "aten::round", "aten::floor", "aten::reciprocal",
-		"aten::masked_fill", "aten::sign", "aten::clamp", "aten::where", "aten::maximum", "aten::minimum", "aten::lerp", "aten::addcmul",
-		"aten::addcdiv", "aten::dropout", "aten::to", "aten::_to_copy", "aten::clone", "aten::contiguous", "aten::float", "aten::add_", "aten::sub_",
-		"aten::mul_", "aten::div_", "aten::relu_", "aten::clamp_", "aten::silu_", "aten::sigmoid_", "aten::tanh_", "aten::exp_", "aten::dropout_",
-		"aten::max_pool2d", "aten::avg_pool2d", "aten::upsample*", NULL};
+	static const char *const element[] = {"aten::dropout", "aten::dropout_", "aten::to", "aten::_to_copy", "aten::clone", "aten::contiguous",
+	                                      "aten::float", "aten::max_pool2d", "aten::avg_pool2d", "aten::upsample*", NULL};
 	static const char *const row[] = {"aten::linear", "aten::layer_norm", "aten::rms_norm", "aten::softmax", "aten::log_softmax", NULL};
 	static const char *const channels[] = {"aten::conv1d", "aten::conv2d", "aten::conv3d", NULL};
 	static const char *const reduced[] = {"aten::mean", "aten::sum", "aten::amax", "aten::amin", NULL};
@@ -48,7 +42,7 @@ static uint8_t *reach_of_names(const struct advice *advice)
 	uint8_t *reach = ops_alloc_zeroed(strings + 1, 1);
 
 	for (size_t i = 0; reach && i < sizeof(lists) / sizeof(*lists); i++) {
-		uint8_t *which = advice_names(advice, lists[i]);
+		uint8_t *which = i ? advice_names(advice, lists[i]) : advice_elementwise_names(advice, element);
 
 		if (!which) {
 			ops_free(reach);

@@ -63,6 +63,15 @@ uint8_t *advice_names(const struct advice *advice, const char *const *names)
 	return which;
 }
 
+uint8_t *advice_elementwise_names(const struct advice *advice, const char *const *further)
+{
+	uint8_t *which = advice_names(advice, further);
+
+	for (size_t i = 0; which && i < ops_trace_string_count(advice->trace); i++)
+		which[i] = which[i] || (operator_rows[advice->operators[i]].flags & OPERATOR_ELEMENTWISE);
+	return which;
+}
+
 uint8_t *advice_named_kinds(const struct advice *advice, const struct advice_named *names)
 {
 	size_t count = ops_trace_string_count(advice->trace);

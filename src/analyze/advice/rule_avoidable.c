@@ -47,7 +47,7 @@ struct avoidable {
 	struct roofline roofline;
 	uint8_t *grown;         /* by value: it was copied to extend it */
 	struct avoidable_line *lines; /* by place; the last entry is for calls without one */
-	uint8_t *elementwise;   /* by string */
+	uint8_t *elementwise;   /* by string: elementwise or a reduction */
 	uint32_t *chain_site;   /* by node in a chain: the line in the function in which the chain begins */
 	float *fused;           /* by node: part of its time that is saved if one operator does the work of a chain; 0: it is
 	                         * in none */
@@ -293,18 +293,13 @@ static void avoidable_sum_calls(struct avoidable *all, const struct advice *advi
 
 static bool rule_avoidable_find(const struct advice *advice, struct advice_result *result)
 {
-	static const char *const elementwise[] = {
-		"aten::add", "aten::sub", "aten::rsub", "aten::mul", "aten::div", "aten::pow", "aten::square", "aten::sqrt", "aten::rsqrt",
-		"aten::exp", "aten::log", "aten::neg", "aten::abs", "aten::tanh", "aten::sigmoid", "aten::erf", "aten::sin", "aten::cos",
-		"aten::relu", "aten::silu", "aten::gelu", "aten::round", "aten::floor", "aten::fmod", "aten::remainder", "aten::reciprocal", "aten::log1p",
-		"aten::expm1", "aten::atan2", "aten::atan", "aten::softplus", "aten::masked_fill", "aten::sign", "aten::clamp", "aten::where", "aten::maximum", "aten::minimum", "aten::lerp",
-		"aten::addcmul", "aten::add_", "aten::sub_", "aten::mul_", "aten::div_", "aten::mean", "aten::sum", "aten::var", "aten::amax", NULL};
+	static const char *const reductions[] = {"aten::mean", "aten::sum", "aten::var", "aten::amax", NULL};
 	struct avoidable all = {.lines = NULL};
 	bool done;
 
 	all.lines = ops_alloc_zeroed(advice->sites.count + 1, sizeof(*all.lines));
 	all.grown = advice_unusual_grown(advice);
-	all.elementwise = advice_names(advice, elementwise);
+	all.elementwise = advice_elementwise_names(advice, reductions);
 	all.chain_site = ops_alloc_none(advice->events->count + 1);
 	all.fused = ops_alloc_zeroed(advice->events->count + 1, sizeof(*all.fused));
 	done = all.lines && all.grown && all.elementwise && all.fused && all.chain_site &&

@@ -147,9 +147,7 @@ static bool rule_unread_find_parts(const struct advice *advice, struct advice_re
 	static const char *const all_needed[] = {"*cumsum*", "*cumprod*", "*softmax*", "*lstm*", "*gru*", "*rnn*", "*linalg*", "*fft*", "*transformer*",
 	                                         NULL};
 	static const char *const sorts[] = {"aten::sort", "aten::argsort", "aten::msort", "aten::topk", "aten::randperm", NULL};
-	static const char *const local[] = {"aten::add", "aten::sub", "aten::mul", "aten::div", "aten::lerp", "aten::clamp*", "aten::to", "aten::_to_copy",
-	                                    "aten::pow", "aten::square", "aten::sqrt", "aten::exp", "aten::log*", "aten::abs", "aten::neg", "aten::relu",
-	                                    "aten::sigmoid", "aten::tanh", "aten::where", "aten::mean", "aten::std", "aten::var", "aten::maximum", "aten::minimum", NULL};
+	static const char *const local[] = {"aten::to", "aten::_to_copy", "aten::mean", "aten::std", "aten::var", NULL};
 	static const char *const convolves[] = {"aten::conv1d", "aten::conv2d", "aten::conv3d", NULL};
 	const char *const *const lists[] = {all_needed, sorts, local, convolves};
 	size_t rows = advice->events->count + 1;
@@ -158,7 +156,7 @@ static bool rule_unread_find_parts(const struct advice *advice, struct advice_re
 	bool done = parts.kind && parts.channels && parts.needed;
 
 	for (size_t i = 0; done && i < sizeof(lists) / sizeof(*lists); i++) {
-		uint8_t *which = advice_names(advice, lists[i]);
+		uint8_t *which = lists[i] == local ? advice_elementwise_names(advice, local) : advice_names(advice, lists[i]);
 
 		done = which != NULL;
 		for (size_t id = 0; done && id < ops_trace_string_count(advice->trace); id++)

@@ -64,9 +64,28 @@ static void logits_without_bias(struct writer *w, bool cause)
 	allocate(w, SMALL, -8);
 }
 
+#define ACTIVATED 0x70000u
+
+/* A function between the layer and the selection, which works on each element. */
+static void activated_logits(struct writer *w, bool cause)
+{
+	allocate(w, LARGE, 1024000);
+	USE(w, "aten::mm", 500000, -1, {INPUT, 1000, 64, 0, false}, {WEIGHT, 64, 256, 0, false});
+	allocate(w, ACTIVATED, 1024000);
+	USE(w, cause ? "aten::gelu" : "custom::mix", 10000, -1, {LARGE, 1000, 256, 0, false});
+	allocate(w, LARGE, -1024000);
+	USE(w, "aten::select", 1000, 9, {ACTIVATED, 1000, 256, 0, false});
+	allocate(w, SMALL, 8);
+	USE(w, "aten::argmax", 20000, -1, {ACTIVATED, 100, 256, 1024000, false});
+	allocate(w, ACTIVATED, -1024000);
+	allocate(w, SMALL, -8);
+}
+
 static void finds_results_that_are_read_in_part(void **state)
 {
 	(void)state;
+	assert_float_equal(gain_of("unread-part", activated_logits, true), 0.51 * 0.9, 0.001);
+	assert_true(gain_of("unread-part", activated_logits, false) < 0);
 	assert_float_equal(gain_of("unread-part", logits, true), 0.5 * 0.9, 0.001);
 	assert_true(gain_of("unread-part", logits, false) < 0);
 	assert_float_equal(gain_of("unread-part", logits_and_list, true), 0.5 * 0.9, 0.001);
