@@ -5,6 +5,8 @@
 #ifndef TESTS_ADVICE_FLOW_WRITER_H
 #define TESTS_ADVICE_FLOW_WRITER_H
 
+#include <math.h>
+
 #include "../scene.h"
 #include "device_trace.h"
 
@@ -107,6 +109,28 @@ static inline double gain_of(const char *rule, void (*write)(struct writer *w, b
 	ops_free(text);
 	return ms;
 }
+
+/* A rule and the cause that it finds, with the gain; 0: any. */
+struct cause {
+	const char *rule;
+	void (*write)(struct writer *w, bool cause);
+	double gain_ms;
+};
+
+/* Asserts that rules find their causes, and nothing in the counterparts. */
+static inline void assert_causes(const struct cause *causes, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		const struct cause *cause = &causes[i];
+		double ms = gain_of(cause->rule, cause->write, true), without_ms = gain_of(cause->rule, cause->write, false);
+
+		if (cause->gain_ms ? fabs(ms - cause->gain_ms) > 0.001 : ms <= 0)
+			fail_msg("cause %zu: %s gains %g ms, not %g", i, cause->rule, ms, cause->gain_ms);
+		if (without_ms >= 0)
+			fail_msg("cause %zu: %s gains %g ms without it", i, cause->rule, without_ms);
+	}
+}
+#define ASSERT_CAUSES(causes) assert_causes(causes, sizeof(causes) / sizeof(*(causes)))
 
 /* The severity of a finding; "" without one. */
 static inline const char *severity_of(const char *rule, void (*write)(struct writer *w, bool cause), bool cause)

@@ -206,13 +206,6 @@ static void covariance(struct writer *w, bool cause)
 	allocate(w, GRADIENT, -4000);
 }
 
-static void finds_factors_of_diagonal_matrices(void **state)
-{
-	(void)state;
-	assert_float_equal(gain_of("redundant-elements", covariance, true), 0.5 * 0.999, 0.001);
-	assert_true(gain_of("redundant-elements", covariance, false) < 0);
-}
-
 /* Twenty iterations of small operators on the previous result, or on different tensors. */
 static void iterations(struct writer *w, bool cause)
 {
@@ -282,13 +275,6 @@ static void sentences(struct writer *w, bool cause)
 	allocate(w, GRADIENT, -1600000);
 	allocate(w, 0x40000u, -1600000);
 	allocate(w, 0x50000u, -1600000);
-}
-
-static void follows_padding_through_encoders(void **state)
-{
-	(void)state;
-	assert_float_equal(gain_of("redundant-elements", sentences, true), 0.5 * 2700 / 4000, 0.001);
-	assert_true(gain_of("redundant-elements", sentences, false) < 0);
 }
 
 /* --- traces in Kineto's format ---------------------------------------------------------------------------------------- */
@@ -397,16 +383,26 @@ static void finds_functions_that_are_compiled_again(void **state)
 	assert_true(compiling_ms(false) < 0);
 }
 
+static void test_repeated_advice_finds_causes(void **state)
+{
+	static const struct cause causes[] = {
+		{"redundant-elements", covariance, 0.5 * 0.999},
+		{"redundant-elements", sentences, 0.5 * 2700 / 4000},
+	};
+
+	(void)state;
+	ASSERT_CAUSES(causes);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_repeated_advice_finds_causes),
 		cmocka_unit_test(finds_work_on_the_same_part),
 		cmocka_unit_test(knows_memory_of_other_libraries),
 		cmocka_unit_test(knows_that_threads_reuse_memory),
 		cmocka_unit_test(follows_parts_through_local_operators),
 		cmocka_unit_test(finds_modules_that_can_be_joined), cmocka_unit_test(leaves_out_generators),
-		cmocka_unit_test(follows_padding_through_encoders),
-		cmocka_unit_test(finds_factors_of_diagonal_matrices),
 		cmocka_unit_test(doubts_loops_whose_iterations_depend_on_each_other),
 		cmocka_unit_test(finds_tensors_of_equal_size_that_grow),
 		cmocka_unit_test(finds_graphs_of_gradients_that_are_not_used),
