@@ -153,3 +153,31 @@ bool ops_json_parse_integer(struct ops_string slice, int64_t *ret_value)
 	*ret_value = (int64_t)value;
 	return true;
 }
+
+bool ops_json_find_typed(struct ops_string object, const char *name, char first, struct ops_string *ret_value)
+{
+	return ops_json_find_member(object, name, ret_value) && ret_value->size && ret_value->bytes[0] == first;
+}
+
+int64_t ops_json_integer_of(struct ops_string object, const char *name, int64_t default_value)
+{
+	struct ops_string value;
+	int64_t number;
+
+	return ops_json_find_member(object, name, &value) && ops_json_parse_integer(value, &number) ? number : default_value;
+}
+
+double ops_json_number_of(struct ops_string object, const char *name, double default_value)
+{
+	struct ops_string value;
+	double number;
+
+	return ops_json_find_member(object, name, &value) && ops_json_parse_number(value, &number) ? number : default_value;
+}
+
+bool ops_json_is_true(struct ops_string object, const char *name)
+{
+	struct ops_string value;
+
+	return ops_json_find_member(object, name, &value) && ops_string_is(value, "true");
+}

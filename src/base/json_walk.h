@@ -28,6 +28,13 @@ bool ops_json_next_member(struct ops_json_walk *cursor, struct ops_string *ret_k
 bool ops_json_next_element(struct ops_json_walk *cursor, struct ops_string *ret_value);
 /* Finds the value of an object's first member with that name. Returns false if there is none. */
 bool ops_json_find_member(struct ops_string object, const char *name, struct ops_string *ret_value);
+/* The same for a value that begins with this character: '{', '[' or '"'. */
+bool ops_json_find_typed(struct ops_string object, const char *name, char first, struct ops_string *ret_value);
+/* Return a member as a number, or the default value if the object has no such number. */
+int64_t ops_json_integer_of(struct ops_string object, const char *name, int64_t default_value);
+double ops_json_number_of(struct ops_string object, const char *name, double default_value);
+/* Returns whether a member is true. */
+bool ops_json_is_true(struct ops_string object, const char *name);
 
 /* Parses a number, with a decimal point in any locale; accepts infinities and NaN. */
 bool ops_json_double(const char *text, size_t size, double *ret_value);

@@ -152,14 +152,13 @@ static enum ops_code add_nodes(struct execution_nodes *nodes, struct ops_string 
 	struct ops_json_walk walk;
 	struct ops_error wrong;
 	enum ops_code code = OPS_OK;
-	int64_t pid = 0;
+	int64_t pid;
 
 	if (ops_json_validate(file.bytes, file.size, &wrong))
 		return ops_fault(nodes->in->error, OPS_CORRUPT, "an execution trace: %s", wrong.text);
-	if (!ops_json_find_member(file, "nodes", &list) || list.bytes[0] != '[')
+	if (!ops_json_find_typed(file, "nodes", '[', &list))
 		return execution_json_fault(nodes, file.bytes, "the file has no list 'nodes'");
-	if (ops_json_find_member(file, "pid", &value))
-		ops_json_parse_integer(value, &pid);
+	pid = ops_json_integer_of(file, "pid", 0);
 	walk = ops_json_walk(list.bytes, list.size);
 	while (!code && ops_json_next_element(&walk, &value))
 		code = execution_json_add_node(nodes, value, pid);

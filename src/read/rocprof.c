@@ -85,19 +85,6 @@ static void rocprof_note(const struct rocprof *r, enum ops_note_kind kind, const
 	ops_builder_notes(r->in->builder, kind, 1, (uint64_t)(at - r->bytes.bytes));
 }
 
-static bool rocprof_find(struct ops_string object, const char *name, char first, struct ops_string *ret_value)
-{
-	return object.bytes[0] == '{' && ops_json_find_member(object, name, ret_value) && ret_value->bytes[0] == first;
-}
-
-static void rocprof_find_integer(struct ops_string object, const char *name, int64_t *ret_value)
-{
-	struct ops_string value;
-
-	if (object.bytes[0] == '{' && ops_json_find_member(object, name, &value))
-		ops_json_parse_integer(value, ret_value);
-}
-
 /* --- names ---------------------------------------------------------------------------------------------------------- */
 
 /* Returns a text of the file, decoded; valid until the next call. */
@@ -134,12 +121,10 @@ static enum ops_code read_symbols(struct rocprof *r, struct ops_string list)
 	enum ops_code code = OPS_OK;
 
 	while (!code && ops_json_next_element(&walk, &symbol)) {
-		int64_t number = -1;
-
-		rocprof_find_integer(symbol, "kernel_id", &number);
+		int64_t number = ops_json_integer_of(symbol, "kernel_id", -1);
 		name = (struct ops_string){"", 0};
 		for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && name.size < 3; i++)
-			rocprof_find(symbol, names[i], '"', &name);
+			ops_json_find_typed(symbol, names[i], '"', &name);
 		if (number >= 0 && name.size > 2)
 			code = rocprof_keep_text(r, &r->kernels, number, name);
 	}
@@ -154,10 +139,9 @@ static enum ops_code read_messages(struct rocprof *r, struct ops_string list)
 	enum ops_code code = OPS_OK;
 
 	while (!code && ops_json_next_element(&walk, &entry)) {
-		int64_t number = -1;
+		int64_t number = ops_json_integer_of(entry, "key", -1);
 
-		rocprof_find_integer(entry, "key", &number);
-		if (number >= 0 && rocprof_find(entry, "value", '"', &text))
+		if (number >= 0 && ops_json_find_typed(entry, "value", '"', &text))
 			code = rocprof_keep_text(r, &r->markers, number, text);
 	}
 	return code;
@@ -172,8 +156,8 @@ static enum ops_code rocprof_read_kinds(struct rocprof *r, struct ops_string lis
 	while (ops_json_next_element(&walk, &entry)) {
 		struct tracing_kind kind = {.name = {"", 0}, .first = r->texts.count};
 
-		rocprof_find(entry, "kind", '"', &kind.name);
-		if (rocprof_find(entry, "operations", '[', &operations)) {
+		ops_json_find_typed(entry, "kind", '"', &kind.name);
+		if (ops_json_find_typed(entry, "operations", '[', &operations)) {
 			struct ops_json_walk inner = ops_json_walk(operations.bytes, operations.size);
 
 			while (ops_json_next_element(&inner, &operation))
@@ -208,14 +192,14 @@ static void rocprof_put_properties(struct rocprof *r, struct ops_string agent, i
 	static const char *const names[][2] = {{"cu_count", "numSms"}, {"wave_front_size", "warpSize"}, {"workgroup_max_size", "maxThreadsPerBlock"}};
 	struct ops_string name = {"", 0};
 
-	if (!rocprof_find(agent, "product_name", '"', &name) || name.size < 3)
-		rocprof_find(agent, "name", '"', &name);
+	if (!ops_json_find_typed(agent, "product_name", '"', &name) || name.size < 3)
+		ops_json_find_typed(agent, "name", '"', &name);
 	ops_buffer_printf(&r->devices, "%s{\"id\":%" PRId64, r->devices.size ? "," : "", device);
 	ops_put_text_member(&r->devices, "name", decode_text(r, name));
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		int64_t value = -1;
 
-		rocprof_find_integer(agent, names[i][0], &value);
+		value = ops_json_integer_of(agent, names[i][0], value);
 		if (value >= 0)
 			ops_buffer_printf(&r->devices, ",\"%s\":%" PRId64, names[i][1], value);
 	}
@@ -233,9 +217,9 @@ static enum ops_code read_agents(struct rocprof *r, struct ops_string list)
 		struct agent agent = {.handle = -1, .device = -1};
 		int64_t type = 0;
 
-		rocprof_find_integer(entry, "type", &type);
-		if (rocprof_find(entry, "id", '{', &id))
-			rocprof_find_integer(id, "handle", &agent.handle);
+		type = ops_json_integer_of(entry, "type", type);
+		if (ops_json_find_typed(entry, "id", '{', &id))
+			agent.handle = ops_json_integer_of(id, "handle", agent.handle);
 		if (type == AGENT_GPU)
 			agent.device = devices++;
 		if (type == AGENT_GPU && r->process_count == 1)
@@ -262,7 +246,7 @@ static void rocprof_read_dims(struct ops_string object, int64_t ret_dims[3])
 	static const char *const axes[] = {"x", "y", "z"};
 
 	for (int i = 0; i < 3; i++)
-		rocprof_find_integer(object, axes[i], &ret_dims[i]);
+		ret_dims[i] = ops_json_integer_of(object, axes[i], ret_dims[i]);
 }
 
 static void rocprof_read_member(struct rocprof_record *record, struct ops_string key, struct ops_string value)
@@ -287,7 +271,7 @@ static void rocprof_read_member(struct rocprof_record *record, struct ops_string
 		if (!ops_string_is(key, members[i].name))
 			continue;
 		if (members[i].inner)
-			rocprof_find_integer(value, members[i].inner, field);
+			*field = ops_json_integer_of(value, members[i].inner, *field);
 		else
 			ops_json_parse_integer(value, field);
 		return;
@@ -468,16 +452,16 @@ static enum ops_code open_process(struct rocprof *r, struct ops_string process)
 	r->lists = (struct ops_json_walk){0};
 	while (!code && ops_json_next_member(&walk, &key, &value)) {
 		if (ops_string_is(key, "metadata"))
-			rocprof_find_integer(value, "pid", &r->pid);
+			r->pid = ops_json_integer_of(value, "pid", r->pid);
 		else if (ops_string_is(key, "agents"))
 			code = read_agents(r, value);
 		else if (ops_string_is(key, "kernel_symbols"))
 			code = read_symbols(r, value);
 		else if (ops_string_is(key, "buffer_records") && value.bytes[0] == '{')
 			r->lists = ops_json_walk(value.bytes, value.size);
-		else if (ops_string_is(key, "strings") && rocprof_find(value, "marker_api", '[', &inner))
+		else if (ops_string_is(key, "strings") && ops_json_find_typed(value, "marker_api", '[', &inner))
 			code = read_messages(r, inner);
-		if (!code && ops_string_is(key, "strings") && rocprof_find(value, "buffer_records", '[', &inner))
+		if (!code && ops_string_is(key, "strings") && ops_json_find_typed(value, "buffer_records", '[', &inner))
 			code = rocprof_read_kinds(r, inner);
 	}
 	r->has_process = true;

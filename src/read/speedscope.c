@@ -65,11 +65,6 @@ static struct ops_string speedscope_text(struct speedscope *s, struct ops_string
 	return (struct ops_string){ops_buffer_text(text), text->size};
 }
 
-static bool find_typed_member(struct ops_string object, const char *name, struct ops_string *ret_value, char first)
-{
-	return ops_json_find_member(object, name, ret_value) && ret_value->bytes[0] == first;
-}
-
 /* --- frames --------------------------------------------------------------------------------------------------------- */
 
 static enum ops_code speedscope_read_frames(struct speedscope *s, struct ops_string file)
@@ -77,14 +72,13 @@ static enum ops_code speedscope_read_frames(struct speedscope *s, struct ops_str
 	struct ops_string shared, list, frame;
 	struct ops_json_walk walk;
 
-	if (!find_typed_member(file, "shared", &shared, '{') || !find_typed_member(shared, "frames", &list, '['))
+	if (!ops_json_find_typed(file, "shared", '{', &shared) || !ops_json_find_typed(shared, "frames", '[', &list))
 		return speedscope_fault(s, s->bytes.bytes, "the file has no 'shared.frames'");
 	walk = ops_json_walk(list.bytes, list.size);
 	while (ops_json_next_element(&walk, &frame)) {
-		struct ops_string line_text, name, path;
-		int64_t line = 0;
-		bool has_line = frame.bytes[0] == '{' && ops_json_find_member(frame, "line", &line_text) &&
-		                ops_json_parse_integer(line_text, &line) && line > 0 && line < INT32_MAX;
+		struct ops_string name, path;
+		int64_t line = frame.bytes[0] == '{' ? ops_json_integer_of(frame, "line", 0) : 0;
+		bool has_line = line > 0 && line < INT32_MAX;
 
 		if (frame.bytes[0] != '{')
 			return speedscope_fault(s, frame.bytes, "a frame that is not an object");
@@ -152,11 +146,11 @@ static enum ops_code open_profile(struct speedscope *s, struct ops_string profil
 		return speedscope_fault(s, profile.bytes, "a profile that is not an object");
 	s->thread.tid++;
 	s->weights = (struct ops_json_walk){0};
-	s->is_evented = find_typed_member(profile, "events", &list, '[');
-	if (!s->is_evented && !find_typed_member(profile, "samples", &list, '['))
+	s->is_evented = ops_json_find_typed(profile, "events", '[', &list);
+	if (!s->is_evented && !ops_json_find_typed(profile, "samples", '[', &list))
 		return speedscope_fault(s, profile.bytes, "a profile without 'events' and 'samples'");
 	s->events = ops_json_walk(list.bytes, list.size);
-	if (!s->is_evented && find_typed_member(profile, "weights", &list, '['))
+	if (!s->is_evented && ops_json_find_typed(profile, "weights", '[', &list))
 		s->weights = ops_json_walk(list.bytes, list.size);
 	code = read_profile_unit(s, profile);
 	s->now = 0;
@@ -204,7 +198,7 @@ static enum ops_code put_event_row(struct speedscope *s, struct ops_string event
 	double at;
 	enum ops_code code;
 
-	if (event.bytes[0] != '{' || !find_typed_member(event, "type", &type, '"') || !ops_json_find_member(event, "at", &at_text) ||
+	if (event.bytes[0] != '{' || !ops_json_find_typed(event, "type", '"', &type) || !ops_json_find_member(event, "at", &at_text) ||
 	    !ops_json_find_member(event, "frame", &frame_text))
 		return speedscope_fault(s, event.bytes, "an event without 'type', 'at' or 'frame'");
 	code = read_time(s, at_text, &at);
@@ -275,7 +269,7 @@ static enum ops_code open_file(struct speedscope *s)
 	code = speedscope_read_frames(s, file);
 	if (code || s->rows.failed)
 		return code ? code : ops_fault_memory(s->rows.in->error);
-	if (!find_typed_member(file, "profiles", &list, '['))
+	if (!ops_json_find_typed(file, "profiles", '[', &list))
 		return speedscope_fault(s, file.bytes, "the file has no 'profiles'");
 	s->profiles = ops_json_walk(list.bytes, list.size);
 	return OPS_OK;

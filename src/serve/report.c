@@ -149,16 +149,6 @@ static enum ops_code embed(struct report *report, const char *address, struct op
 	return code;
 }
 
-static int64_t member_integer(struct ops_string object, const char *name)
-{
-	struct ops_string value;
-	int64_t number = 0;
-
-	if (ops_json_find_member(object, name, &value))
-		ops_json_parse_integer(value, &number);
-	return number;
-}
-
 static struct ops_json_walk walk_traces(const struct report *report)
 {
 	struct ops_string traces;
@@ -288,20 +278,20 @@ static enum ops_code fetch_level(struct report *report, const char *member, cons
 	struct ops_string timeline = {report->timeline.body, report->timeline.size}, list, entry;
 	struct tile_list tiles = {.route = route};
 	struct ops_json_walk entries = {0};
-	int64_t duration_ns = member_integer(timeline, "duration_ns");
+	int64_t duration_ns = ops_json_integer_of(timeline, "duration_ns", 0);
 	enum ops_code code = OPS_OK;
 
 	if (ops_json_find_member(timeline, member, &list))
 		entries = ops_json_walk(list.bytes, list.size);
 	while (!code && entries.at && ops_json_next_element(&entries, &entry)) {
-		bool is_track = member_integer(entry, "folded_depths") > 0;
-		int64_t bands = is_track ? (member_integer(entry, "folded_depths") - 1) / OPS_TILE_BAND_DEPTHS + 1 : 1;
-		int64_t from = is_track ? member_integer(entry, "start_ns") >> zoom : 0;
-		int64_t to = (is_track ? member_integer(entry, "end_ns") : duration_ns) >> zoom;
+		bool is_track = ops_json_integer_of(entry, "folded_depths", 0) > 0;
+		int64_t bands = is_track ? (ops_json_integer_of(entry, "folded_depths", 0) - 1) / OPS_TILE_BAND_DEPTHS + 1 : 1;
+		int64_t from = is_track ? ops_json_integer_of(entry, "start_ns", 0) >> zoom : 0;
+		int64_t to = (is_track ? ops_json_integer_of(entry, "end_ns", 0) : duration_ns) >> zoom;
 
 		for (int64_t index = from; !code && index <= to && level->bytes <= tile_bytes_max(report); index++)
 			for (int64_t band = 0; !code && band < bands; band++)
-				code = add_tile(report, &tiles, level, member_integer(entry, "id"), zoom, index, band, error);
+				code = add_tile(report, &tiles, level, ops_json_integer_of(entry, "id", 0), zoom, index, band, error);
 	}
 	if (!code)
 		code = fetch_list(report, &tiles, level, error);
@@ -386,8 +376,8 @@ static enum ops_code embed_names(struct report *report, struct ops_error *error)
 /* Embeds levels from the complete trace down, as far as they fit. The first level is always included. */
 static enum ops_code embed_timeline(struct report *report, struct ops_error *error)
 {
-	unsigned zoom = (unsigned)member_integer((struct ops_string){report->timeline.body, report->timeline.size},
-	                                         "level_max");
+	unsigned zoom = (unsigned)ops_json_integer_of((struct ops_string){report->timeline.body, report->timeline.size},
+	                                         "level_max", 0);
 	enum ops_code code = OPS_OK;
 	bool fits = true;
 
@@ -447,7 +437,7 @@ static enum ops_code embed_trace(struct report *report, struct ops_string entry,
 	if (!code)
 		code = write_element(report, address, &report->timeline, error);
 	snprintf(address, sizeof(address), "traces/%s/timeline/range?from=0&limit=1000&to=%" PRId64, report->id,
-	         member_integer((struct ops_string){report->timeline.body, report->timeline.size}, "duration_ns"));
+	         ops_json_integer_of((struct ops_string){report->timeline.body, report->timeline.size}, "duration_ns", 0));
 	if (!code)
 		code = embed(report, address, error);
 	for (size_t i = 0; !code && i < sizeof(requests) / sizeof(requests[0]); i++) {

@@ -150,11 +150,32 @@ static void test_deep_walk(void **state)
 	assert_false(ops_json_next_element(&cursor, &value));
 }
 
+static void finds_members_by_type(void **state)
+{
+	struct ops_string object = ops_string_of("{\"n\": -3, \"d\": 0.5, \"s\": \"4\", \"t\": true, \"f\": false, \"o\": {\"n\": 7}, \"x\": 1e99}");
+	struct ops_string inner;
+
+	(void)state;
+	assert_int_equal(ops_json_integer_of(object, "n", 5), -3);
+	assert_int_equal(ops_json_integer_of(object, "absent", 5), 5);
+	assert_int_equal(ops_json_integer_of(object, "x", 5), 5); /* does not fit */
+	assert_int_equal(ops_json_integer_of(object, "o", 5), 5);
+	assert_true(ops_json_number_of(object, "d", 5) == 0.5 && ops_json_number_of(object, "t", 5) == 5);
+	assert_true(ops_json_is_true(object, "t"));
+	assert_false(ops_json_is_true(object, "f") || ops_json_is_true(object, "n") || ops_json_is_true(object, "absent"));
+	assert_true(ops_json_find_typed(object, "o", '{', &inner));
+	assert_int_equal(ops_json_integer_of(inner, "n", 0), 7);
+	assert_false(ops_json_find_typed(object, "n", '{', &inner) || ops_json_find_typed(object, "absent", '{', &inner));
+	/* Values that are not objects have no members. */
+	assert_int_equal(ops_json_integer_of(ops_string_of("[\"n\", 3]"), "n", 5), 5);
+	assert_int_equal(ops_json_integer_of(ops_string_of("\"n\""), "n", 5), 5);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_string_end), cmocka_unit_test(test_number_end), cmocka_unit_test(test_object),
-		cmocka_unit_test(test_walk),       cmocka_unit_test(test_deep_walk),
+		cmocka_unit_test(test_walk),       cmocka_unit_test(test_deep_walk), cmocka_unit_test(finds_members_by_type),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

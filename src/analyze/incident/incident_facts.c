@@ -13,21 +13,6 @@
 #include "base/json_walk.h"
 #include "base/text.h"
 
-static int64_t fact_integer(struct ops_string object, const char *key, int64_t default_value)
-{
-	struct ops_string value;
-	int64_t number;
-
-	return ops_json_find_member(object, key, &value) && ops_json_parse_integer(value, &number) ? number : default_value;
-}
-
-static bool fact_flag(struct ops_string object, const char *key)
-{
-	struct ops_string value;
-
-	return ops_json_find_member(object, key, &value) && ops_string_is(value, "true");
-}
-
 /* Decodes a text into the facts' buffer. Its capacity was reserved, since a decoded text is never longer. */
 static struct ops_string fact_text(struct incident_facts *facts, struct ops_string object, const char *key)
 {
@@ -46,12 +31,12 @@ static void stack_parse(struct incident_facts *facts, struct ops_string object, 
 	struct ops_json_walk cursor;
 
 	*stack = (struct incident_stack){
-		.tid = fact_integer(object, "tid", 0),
+		.tid = ops_json_integer_of(object, "tid", 0),
 		.name = fact_text(facts, object, "name"),
-		.is_main = fact_flag(object, "is_main"),
-		.has_gil = fact_flag(object, "has_gil"),
-		.system_call = fact_integer(object, "system_call", -1),
-		.count = fact_integer(object, "count", 1),
+		.is_main = ops_json_is_true(object, "is_main"),
+		.has_gil = ops_json_is_true(object, "has_gil"),
+		.system_call = ops_json_integer_of(object, "system_call", -1),
+		.count = ops_json_integer_of(object, "count", 1),
 	};
 	state = fact_text(facts, object, "state");
 	stack->state = state.size ? state.bytes[0] : 0;
@@ -62,7 +47,7 @@ static void stack_parse(struct incident_facts *facts, struct ops_string object, 
 		stack->frames[stack->frame_count++] = (struct incident_frame){
 			.file = fact_text(facts, frame, "file"),
 			.function = fact_text(facts, frame, "function"),
-			.line = fact_integer(frame, "line", 0),
+			.line = ops_json_integer_of(frame, "line", 0),
 		};
 }
 
@@ -98,7 +83,7 @@ static void native_parse(struct incident_facts *facts, struct ops_string object,
 		function = fact_text(facts, frame, "function");
 		if (native_is_python(function))
 			return;
-		line = fact_integer(frame, "line", 0);
+		line = ops_json_integer_of(frame, "line", 0);
 		file = fact_text(facts, frame, line ? "file" : "library");
 		stack->native[stack->native_count++] = (struct incident_frame){.file = file, .function = function, .line = line};
 	}
@@ -114,7 +99,7 @@ static void fact_native(struct incident_facts *facts)
 	cursor = ops_json_walk(list.bytes, list.size);
 	while (ops_json_next_element(&cursor, &object))
 		for (size_t i = 0; i < facts->threads.count; i++)
-			if (facts->threads.items[i].tid == fact_integer(object, "tid", 0) && !facts->threads.items[i].native_count)
+			if (facts->threads.items[i].tid == ops_json_integer_of(object, "tid", 0) && !facts->threads.items[i].native_count)
 				native_parse(facts, object, &facts->threads.items[i]);
 }
 
@@ -122,13 +107,13 @@ static void fact_step(struct incident_facts *facts)
 {
 	struct ops_string step;
 
-	if (!ops_json_find_member(facts->json, "step", &step) || !step.size || step.bytes[0] != '{')
+	if (!ops_json_find_typed(facts->json, "step", '{', &step))
 		return;
 	facts->has_step = true;
-	facts->step = fact_integer(step, "number", 0);
-	facts->step_ns = fact_integer(step, "duration_ns", 0);
-	facts->usual_ns = fact_integer(step, "usual_ns", 0);
-	facts->step_goes_on = fact_flag(step, "goes_on");
+	facts->step = ops_json_integer_of(step, "number", 0);
+	facts->step_ns = ops_json_integer_of(step, "duration_ns", 0);
+	facts->usual_ns = ops_json_integer_of(step, "usual_ns", 0);
+	facts->step_goes_on = ops_json_is_true(step, "goes_on");
 }
 
 static void fact_over(struct incident_facts *facts)
@@ -138,12 +123,12 @@ static void fact_over(struct incident_facts *facts)
 	facts->has_over = ops_json_find_member(facts->json, "over", &over);
 	if (!facts->has_over)
 		return;
-	facts->over_ns = fact_integer(over, "duration_ns", 0);
-	facts->ran_ns = fact_integer(over, "ran_ns", 0);
-	facts->waited_ns = fact_integer(over, "waited_ns", 0);
-	facts->collecting_ns = fact_integer(over, "collecting_ns", 0);
-	facts->minor_faults = fact_integer(over, "minor_faults", 0);
-	facts->major_faults = fact_integer(over, "major_faults", 0);
+	facts->over_ns = ops_json_integer_of(over, "duration_ns", 0);
+	facts->ran_ns = ops_json_integer_of(over, "ran_ns", 0);
+	facts->waited_ns = ops_json_integer_of(over, "waited_ns", 0);
+	facts->collecting_ns = ops_json_integer_of(over, "collecting_ns", 0);
+	facts->minor_faults = ops_json_integer_of(over, "minor_faults", 0);
+	facts->major_faults = ops_json_integer_of(over, "major_faults", 0);
 }
 
 static void fact_end(struct incident_facts *facts)
@@ -152,10 +137,10 @@ static void fact_end(struct incident_facts *facts)
 
 	if (ops_json_find_member(facts->json, "signal", &object)) {
 		facts->signal_name = fact_text(facts, object, "name");
-		facts->signal_address = fact_integer(object, "address", 0);
+		facts->signal_address = ops_json_integer_of(object, "address", 0);
 		stack_parse(facts, object, &facts->end);
 	} else if (ops_json_find_member(facts->json, "exit", &object)) {
-		facts->exit_status = fact_integer(object, "status", 0);
+		facts->exit_status = ops_json_integer_of(object, "status", 0);
 		stack_parse(facts, object, &facts->end);
 	} else if (ops_json_find_member(facts->json, "exception", &object)) {
 		facts->exception_type = fact_text(facts, object, "type");
@@ -179,17 +164,17 @@ enum ops_code incident_facts_read(struct incident_facts *facts, struct ops_strin
 	facts->process = fact_text(facts, json, "process");
 	facts->host = fact_text(facts, json, "host");
 	facts->command = fact_text(facts, json, "command");
-	facts->time_ns = fact_integer(json, "time_ns", 0);
-	facts->pid = fact_integer(json, "pid", 0);
-	facts->tid = fact_integer(json, "tid", 0);
-	facts->rank = fact_integer(json, "rank", -1);
-	facts->world_size = fact_integer(json, "world_size", 0);
-	facts->quiet_ns = fact_integer(json, "quiet_ns", 0);
-	facts->sample_count = fact_integer(json, "sample_count", 0);
+	facts->time_ns = ops_json_integer_of(json, "time_ns", 0);
+	facts->pid = ops_json_integer_of(json, "pid", 0);
+	facts->tid = ops_json_integer_of(json, "tid", 0);
+	facts->rank = ops_json_integer_of(json, "rank", -1);
+	facts->world_size = ops_json_integer_of(json, "world_size", 0);
+	facts->quiet_ns = ops_json_integer_of(json, "quiet_ns", 0);
+	facts->sample_count = ops_json_integer_of(json, "sample_count", 0);
 	if (ops_json_find_member(json, "process_memory", &memory)) {
-		facts->rss_bytes = fact_integer(memory, "rss_bytes", 0);
-		facts->limit_bytes = fact_integer(memory, "limit_bytes", 0);
-		facts->oom_kills = fact_integer(memory, "oom_kills", 0);
+		facts->rss_bytes = ops_json_integer_of(memory, "rss_bytes", 0);
+		facts->limit_bytes = ops_json_integer_of(memory, "limit_bytes", 0);
+		facts->oom_kills = ops_json_integer_of(memory, "oom_kills", 0);
 	}
 	fact_step(facts);
 	fact_over(facts);

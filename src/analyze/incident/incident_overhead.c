@@ -113,12 +113,10 @@ bool ops_detail_describe(struct ops_string json, char ret_text[OPS_OVERHEAD_ROOM
 {
 	const struct reduced_detail *reduced = reduced_detail_find(json);
 	double exceeded, budget;
-	struct ops_string expected;
-	bool is_expected = ops_json_find_member(json, "expected", &expected) && ops_string_is(expected, "true");
 
 	if (!reduced || !percent_of(json, "exceeded", &exceeded) || !percent_of(json, "budget", &budget))
 		return false;
 	snprintf(ret_text, OPS_OVERHEAD_ROOM, "%s: recording %s %.1f %% of %s, and the budget is %.1f %%", reduced->sentence,
-	         is_expected ? "would take about" : "took", exceeded, overhead_unit_find(json)->share, budget);
+	         ops_json_is_true(json, "expected") ? "would take about" : "took", exceeded, overhead_unit_find(json)->share, budget);
 	return true;
 }

@@ -146,14 +146,9 @@ static void incident_put_head(struct incident_page *page)
 static void incident_put_more(struct incident_page *page, struct ops_string object, const char *name, const char *value, const char *typical,
                      bool is_count)
 {
-	struct ops_string number;
-	double here = 0, usual = 0;
+	double here = ops_json_number_of(object, value, 0), usual = ops_json_number_of(object, typical, 0);
 	char text[3][OPS_FORMAT_ROOM];
 
-	if (ops_json_find_member(object, value, &number))
-		ops_json_parse_number(number, &here);
-	if (ops_json_find_member(object, typical, &number))
-		ops_json_parse_number(number, &usual);
 	ops_buffer_append_text(&page->out, page->markdown ? "- " : "  ");
 	incident_put_text(page, page_member(page, object, name));
 	if (is_count) {
@@ -168,17 +163,17 @@ static void incident_put_more(struct incident_page *page, struct ops_string obje
 
 static void incident_put_difference(struct incident_page *page)
 {
-	struct ops_string difference, list, object, is_count;
+	struct ops_string difference, list, object;
 	struct ops_json_walk cursor;
 
-	if (!ops_json_find_member(page->report, "difference", &difference) || difference.bytes[0] != '{')
+	if (!ops_json_find_typed(page->report, "difference", '{', &difference))
 		return;
 	incident_put_heading(page, "more than in other steps");
 	if (ops_json_find_member(difference, "causes", &list)) {
 		cursor = ops_json_walk(list.bytes, list.size);
 		while (ops_json_next_element(&cursor, &object))
 			incident_put_more(page, object, "title", "value", "typical",
-			         ops_json_find_member(object, "is_count", &is_count) && ops_string_is(is_count, "true"));
+			         ops_json_is_true(object, "is_count"));
 	}
 	if (ops_json_find_member(difference, "events", &list)) {
 		cursor = ops_json_walk(list.bytes, list.size);
@@ -227,16 +222,15 @@ static void incident_put_stack(struct incident_page *page, const struct incident
 
 static void incident_put_open_events(struct incident_page *page, int64_t tid)
 {
-	struct ops_string list, object, value;
+	struct ops_string list, object;
 	struct ops_json_walk cursor;
-	int64_t of;
 	bool any = false;
 
 	if (!ops_json_find_member(page->report, "open_events", &list))
 		return;
 	cursor = ops_json_walk(list.bytes, list.size);
 	while (ops_json_next_element(&cursor, &object)) {
-		if (!ops_json_find_member(object, "tid", &value) || !ops_json_parse_integer(value, &of) || of != tid)
+		if (ops_json_integer_of(object, "tid", -1) != tid)
 			continue;
 		ops_buffer_append_text(&page->out, any ? " in " : page->markdown ? "  - was in " : "    was in ");
 		incident_put_code(page, page_member(page, object, "name"));
@@ -277,26 +271,16 @@ static void incident_put_samples(struct incident_page *page)
 	}
 }
 
-static double page_number(struct ops_string object, const char *key)
-{
-	struct ops_string value;
-	double number = 0;
-
-	if (ops_json_find_member(object, key, &value))
-		ops_json_parse_number(value, &number);
-	return number;
-}
-
 /* "/home/train.py:12 in f", of the member "where" of an object. */
 static void incident_put_where(struct incident_page *page, struct ops_string object)
 {
 	struct ops_string where;
 	double line;
 
-	if (!ops_json_find_member(object, "where", &where) || where.bytes[0] != '{')
+	if (!ops_json_find_typed(object, "where", '{', &where))
 		return;
 	ops_buffer_append_text(&page->out, " at ");
-	line = page_number(where, "line");
+	line = ops_json_number_of(where, "line", 0);
 	page_member(page, where, "file");
 	if (line > 0)
 		ops_buffer_printf(&page->scratch, ":%.0f", line);
@@ -311,18 +295,18 @@ static void incident_put_sampled(struct incident_page *page)
 	struct ops_json_walk cursor;
 	char period[OPS_FORMAT_ROOM];
 
-	if (!ops_json_find_member(page->report, "sampled", &sampled) || sampled.bytes[0] != '{' ||
+	if (!ops_json_find_typed(page->report, "sampled", '{', &sampled) ||
 	    !ops_json_find_member(sampled, "places", &list))
 		return;
 	incident_put_heading(page, "sampled stacks of its thread");
-	ops_format_duration(period, page_number(sampled, "period_ns"));
+	ops_format_duration(period, ops_json_number_of(sampled, "period_ns", 0));
 	ops_buffer_printf(&page->out, "%s%.0f samples of the step and %.0f of %.0f other steps, one each %s of wall-clock time\n%s",
-	                  page->markdown ? "" : "  ", page_number(sampled, "samples"), page_number(sampled, "usual_samples"),
-	                  page_number(sampled, "usual_steps"), period, page->markdown ? "\n" : "");
+	                  page->markdown ? "" : "  ", ops_json_number_of(sampled, "samples", 0), ops_json_number_of(sampled, "usual_samples", 0),
+	                  ops_json_number_of(sampled, "usual_steps", 0), period, page->markdown ? "\n" : "");
 	cursor = ops_json_walk(list.bytes, list.size);
 	while (ops_json_next_element(&cursor, &place)) {
 		ops_buffer_printf(&page->out, "%s%3.0f %% (%.0f %% in other steps)  ", page->markdown ? "- " : "  ",
-		                  100 * page_number(place, "share"), 100 * page_number(place, "usual_share"));
+		                  100 * ops_json_number_of(place, "share", 0), 100 * ops_json_number_of(place, "usual_share", 0));
 		incident_put_text(page, page_member(page, place, "doing"));
 		incident_put_where(page, place);
 		ops_buffer_append_text(&page->out, "\n");
@@ -335,7 +319,7 @@ static void incident_put_memory(struct incident_page *page)
 	char bytes[OPS_FORMAT_ROOM];
 	int64_t number;
 
-	if (!ops_json_find_member(page->report, "memory", &memory) || memory.bytes[0] != '{')
+	if (!ops_json_find_typed(page->report, "memory", '{', &memory))
 		return;
 	incident_put_heading(page, "memory");
 	if (ops_json_find_member(memory, "growth_per_step_bytes", &growth) && ops_json_parse_integer(growth, &number)) {

@@ -59,25 +59,21 @@ static void add_report(struct result_table *table, struct ops_buffer *scratch, s
 {
 	struct incident_row row = {.id = id};
 	struct ops_string value, where;
-	int64_t time_ns = 0;
 
 	row.what = row_member(table, scratch, report, "title");
 	row.cause = row_member(table, scratch, report, "cause_kind");
 	row.process = row_member(table, scratch, report, "process");
-	if (ops_json_find_member(report, "pid", &value))
-		ops_json_parse_integer(value, &row.pid);
-	if (ops_json_find_member(report, "time_ns", &value))
-		ops_json_parse_integer(value, &time_ns);
-	if (ops_json_find_member(report, "has_trace", &value))
-		row.has_trace = value.size == 4;
+	row.pid = ops_json_integer_of(report, "pid", 0);
+	row.has_trace = ops_json_is_true(report, "has_trace");
 	scratch->size = 0;
-	incident_moment_append(scratch, time_ns);
+	incident_moment_append(scratch, ops_json_integer_of(report, "time_ns", 0));
 	row.when = row_text(table, scratch);
 	scratch->size = 0;
-	if (ops_json_find_member(report, "where", &where) && where.size && where.bytes[0] == '{') {
+	if (ops_json_find_typed(report, "where", '{', &where)) {
 		if (ops_json_find_member(where, "file", &value) && value.size >= 2)
 			ops_json_decode(scratch, value.bytes + 1, value.size - 2);
-		if (ops_json_find_member(where, "line", &value) && ops_json_parse_integer(value, &row.line) && row.line)
+		row.line = ops_json_integer_of(where, "line", 0);
+		if (row.line)
 			ops_buffer_printf(scratch, ":%lld", (long long)row.line);
 	}
 	row.place = result_text_or_null(row_text(table, scratch));
