@@ -78,6 +78,7 @@ has_package() {
 	zlib1g-dev) pkg-config --exists zlib 2>/dev/null ;;
 	libzstd-dev) pkg-config --exists libzstd 2>/dev/null ;;
 	libmicrohttpd-dev) pkg-config --exists libmicrohttpd 2>/dev/null ;;
+	libdw1) "$PYTHON" -c 'import ctypes; ctypes.CDLL("libdw.so.1")' 2>/dev/null ;;
 	libcmocka-dev) pkg-config --exists cmocka 2>/dev/null ;;
 	python3-venv) "$PYTHON" -c 'import ensurepip, venv' 2>/dev/null ;;
 	python3-dev) [ -e "$("$PYTHON" -c 'import sysconfig; print(sysconfig.get_path("include"))')/Python.h" ] ;;

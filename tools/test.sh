@@ -6,7 +6,7 @@
 # Several steps compile the same files with the same options. ccache, which Meson uses if it is installed, compiles them once.
 system_packages ccache
 tools/build.sh
-system_packages clang libclang-rt-14-dev libcmocka-dev libdevel-nytprof-perl nodejs npm chromium openjdk-17-jre-headless
+system_packages clang libclang-rt-14-dev libcmocka-dev libdw1 libdevel-nytprof-perl nodejs npm chromium openjdk-17-jre-headless
 python_packages test tools/requirements-test.txt
 python_packages programs tools/requirements-programs.txt
 # Here, so that nothing is installed while tests run.

@@ -9,12 +9,15 @@ from __future__ import annotations
 import ctypes
 import gc
 import math
+import mmap
 import os
+import random
 import signal
 import sys
 import threading
 import time
 from collections.abc import Callable
+from typing import BinaryIO
 
 import torch
 from torch.utils.data import DataLoader, Dataset
@@ -73,6 +76,27 @@ def compute() -> None:
     total = 0
     while time.monotonic() < until:
         total += sum(range(10_000))  # plant: compute
+
+
+def lose_page_cache() -> None:
+    """Reads a mapped file whose pages the kernel has dropped, at random, so that each page is read from the disk."""
+    size = 64 << 20
+    until = time.monotonic() + too_long()
+    with open(os.path.join(BOX, "data"), "w+b") as file, mmap.mmap(_filled(file, size), size) as pages:
+        pages.madvise(mmap.MADV_RANDOM)
+        draw = random.Random(0)
+        while time.monotonic() < until:
+            pages.madvise(mmap.MADV_DONTNEED)
+            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+            offsets = [draw.randrange(0, size, mmap.PAGESIZE) for _ in range(2000)]
+            sum(map(pages.__getitem__, offsets))  # plant: page_cache
+
+
+def _filled(file: BinaryIO, size: int) -> int:
+    file.write(bytes(size))
+    file.flush()
+    os.fsync(file.fileno())
+    return file.fileno()
 
 
 def raise_error() -> None:
@@ -155,6 +179,7 @@ PLANTS: dict[str, Callable[[], None]] = {
     "gc": collect_garbage,
     "lock": wait_for_lock,
     "compute": compute,
+    "page_cache": lose_page_cache,
     "exception": raise_error,
     "segv": fault,
     "abort": abort,
