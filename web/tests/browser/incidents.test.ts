@@ -32,6 +32,7 @@ const slow: IncidentReply & Record<string, unknown> = {
 	open_events: [{ tid: 6434, name: "aten::mm", open_ns: 100 }],
 	thread_doings: ["sleeping"],
 	thread_launchers: [1],
+	thread_native: [[{ file: "/src/spin.c", line: 9, function: "spin_inner" }, { file: "libffi.so.8", line: 0, function: "ffi_call" }]],
 	meanwhile: [{ count: 43, doing: "sleeping", where: here }],
 	sampled: { samples: 75, usual_samples: 90, usual_steps: 149, period_ns: 20000000, places: [{ doing: "sleeping", where: here, share: 0.95, usual_share: 0 }] },
 	black_box: { overhead: { share: 0.0041, low: 0.001, high: 0.0062, shadow_steps: 212 }, budget: 0.01, detail: "allocations", exceeded: 0.21 },
@@ -127,6 +128,7 @@ test("a report names the cause first, then what differed, threads and memory", a
 	const threads = plain(await panel("Threads").innerText());
 	expect(threads).toContain("6434 python3, main: sleeping");
 	expect(threads).toContain("In aten::mm");
+	expect(threads).toContain("C functions spin.c:9 in spin_inner libffi.so.8 in ffi_call Python functions train.py:4 in prepare");
 	expect(threads).toContain("train.py:9 in <module>");
 	expect(threads).toContain("1 frame starts the program or the thread");
 	expect(threads).not.toContain("program.py:71");
