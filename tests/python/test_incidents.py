@@ -136,7 +136,7 @@ def test_planted(kind: str, round_number: int, tmp_path: Path) -> None:
 
 
 def test_healthy_steps_in_noise(tmp_path: Path) -> None:
-    """Steps that other processes disturb are no incidents, whether they are marked one by one or in groups."""
+    """Steps that other processes disturb cause no incident, whether they are marked one by one or in groups."""
     for budget in ("0", "1%"):
         box, kept = tmp_path / f"box{budget}", tmp_path / "incidents"
         steps = os.environ.get("HEALTHY_STEPS", "3000")
