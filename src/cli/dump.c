@@ -33,7 +33,7 @@ static const char usage[] =
 	"\n"
 	"options:\n"
 	"  --all                all your processes that record\n"
-	"  --last TIME          only this last part: 10s, 500ms (default: all that is kept)\n"
+	"  --last TIME          only this part before the last event: 10s, 500ms (default: all that is kept)\n"
 	"  -o, --output OUTPUT  the trace to write; with --all a directory (default:\n"
 	"                       NAME.PID.pt.trace.json.gz in the current directory)\n"
 	"  --help               print this\n"

@@ -52,6 +52,7 @@ struct recovery {
 	struct ops_buffer text; /* of the log */
 	struct ops_recovery_log log;
 	uint64_t last_ticks;
+	uint64_t event_ticks; /* of the last record that is not a sample; 0: none */
 	uint64_t until_ticks; /* slots that start later are left out; 0: none */
 	struct ops_block *baseline; /* linked by `next` */
 	uint64_t missing; /* number of invalid or missing slots */
@@ -197,6 +198,15 @@ static void note_ticks(struct recovery *recovery, uint64_t ticks)
 		recovery->last_ticks = ticks;
 }
 
+/* Samples continue while a program hangs, so they do not count as the end of the last part. */
+static void note_event(struct recovery *recovery, const struct ops_slot *slot)
+{
+	uint64_t ticks = ops_slot_is_memory(slot) || !slot->end_ticks ? slot->start_ticks : slot->end_ticks;
+
+	if (slot->kind != OPS_SLOT_SAMPLE && (!recovery->event_ticks || (int64_t)(ticks - recovery->event_ticks) > 0))
+		recovery->event_ticks = ticks;
+}
+
 /* --- blocks --------------------------------------------------------------------------------------------------------- */
 
 /* Returns whether a slot can be shown; removes what is unknown because its end is missing. */
@@ -231,10 +241,12 @@ static void check_slots(struct recovery *recovery, struct ops_block *block, size
 	for (uint32_t i = 0; i < block->count; i++) {
 		if (i < there && recovery->until_ticks && block->slots[i].start_ticks > recovery->until_ticks)
 			continue;
-		if (i < there && check_slot(recovery, &block->slots[i], got))
-			block->slots[count++] = block->slots[i];
-		else
+		if (i >= there || !check_slot(recovery, &block->slots[i], got)) {
 			recovery->missing++;
+			continue;
+		}
+		note_event(recovery, &block->slots[i]);
+		block->slots[count++] = block->slots[i];
 	}
 	block->count = count;
 	block->bytes = OPS_BLOCK_BYTES;
@@ -426,19 +438,20 @@ static enum ops_code read_log(struct recovery *recovery, struct ops_error *error
 
 /* --- recovery ------------------------------------------------------------------------------------------------------- */
 
-/* Returns the start of the requested part; 0: that of the recording. */
+/* Returns the start of the requested part; 0: that of the recording. Its length is counted back from the last event, so that the
+ * part of a process that hangs or waits is not empty. */
 static uint64_t find_window(const struct recovery *recovery)
 {
 	double ticks = (double)recovery->source->last_ns / recovery->clock.ns_per_tick;
-	uint64_t start = recovery->header.start.ticks;
+	uint64_t start = recovery->header.start.ticks, window = recovery->header.window_ticks, last = recovery->last_ticks;
 
-	uint64_t window = recovery->header.window_ticks;
+	if (recovery->event_ticks && (int64_t)(last - recovery->event_ticks) > 0)
+		last = recovery->event_ticks;
 
 	if (window && (!makes_sense(recovery, window) || (int64_t)(window - recovery->last_ticks) > 0))
 		window = 0;
-	if (recovery->source->last_ns && ticks < (double)(int64_t)(recovery->last_ticks - start) &&
-	    recovery->last_ticks - (uint64_t)ticks > window)
-		window = recovery->last_ticks - (uint64_t)ticks;
+	if (recovery->source->last_ns && ticks < (double)(int64_t)(last - start) && last - (uint64_t)ticks > window)
+		window = last - (uint64_t)ticks;
 	return window;
 }
 

@@ -67,6 +67,24 @@ static void test_window(void **state)
 	ops_session_discard(session);
 }
 
+/* A program that hangs for longer than the requested part records only samples. */
+static void test_window_of_a_hang(void **state)
+{
+	struct ops_session *session = start_filed();
+	struct ops_trace *trace;
+
+	(void)state;
+	ops_range_end(begin_named("early"));
+	usleep(60000);
+	ops_range_end(begin_named("late"));
+	usleep(60000);
+	trace = snapshot_last(session, 30000000);
+	assert_int_equal(count_flagged(trace, "late", 0), 1);
+	assert_int_equal(count_flagged(trace, "early", 0), 0);
+	ops_trace_unref(trace);
+	ops_session_discard(session);
+}
+
 /* --- memory --------------------------------------------------------------------------------------------------------- */
 
 static void test_baseline(void **state)
@@ -198,6 +216,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_open_is_unfinished, make_recording_folder, remove_recording_folder),
 		cmocka_unit_test_setup_teardown(test_window, make_recording_folder, remove_recording_folder),
+		cmocka_unit_test_setup_teardown(test_window_of_a_hang, make_recording_folder, remove_recording_folder),
 		cmocka_unit_test_setup_teardown(test_baseline, make_recording_folder, remove_recording_folder),
 		cmocka_unit_test_setup_teardown(test_threads_go_on, make_recording_folder, remove_recording_folder),
 		cmocka_unit_test(test_refusals),
