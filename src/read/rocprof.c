@@ -197,9 +197,8 @@ static void rocprof_put_properties(struct rocprof *r, struct ops_string agent, i
 	ops_buffer_printf(&r->devices, "%s{\"id\":%" PRId64, r->devices.size ? "," : "", device);
 	ops_put_text_member(&r->devices, "name", decode_text(r, name));
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		int64_t value = -1;
+		int64_t value = ops_json_integer_of(agent, names[i][0], -1);
 
-		value = ops_json_integer_of(agent, names[i][0], value);
 		if (value >= 0)
 			ops_buffer_printf(&r->devices, ",\"%s\":%" PRId64, names[i][1], value);
 	}
@@ -215,9 +214,8 @@ static enum ops_code read_agents(struct rocprof *r, struct ops_string list)
 
 	while (ops_json_next_element(&walk, &entry)) {
 		struct agent agent = {.handle = -1, .device = -1};
-		int64_t type = 0;
+		int64_t type = ops_json_integer_of(entry, "type", 0);
 
-		type = ops_json_integer_of(entry, "type", type);
 		if (ops_json_find_typed(entry, "id", '{', &id))
 			agent.handle = ops_json_integer_of(id, "handle", agent.handle);
 		if (type == AGENT_GPU)

@@ -21,10 +21,10 @@ extern "C" {
 #endif
 
 /* Makes a trace of what a running session recorded in the last `last_ns` nanoseconds before its last event, and since then (0: of
- * everything that it keeps), so that of a program that hangs it has what led to that. All threads end at the time of the call, and events that are open then are unfinished. Events that were open at the start of the
- * window start there (OPS_EVENT_CUT), and allocations that existed then are listed first. Any thread. The caller owns one
- * reference to `*ret_trace`. OPS_STATE if the session is not running or has no recording file; OPS_BUSY if its ring is
- * overwritten faster than it can be read. */
+ * everything that it keeps), so that of a program that hangs it has what led to that. All threads end at the time of the call, and
+ * events that are open then are unfinished. Events that were open at the start of the window start there (OPS_EVENT_CUT), and
+ * allocations that existed then are listed first. Any thread. The caller owns one reference to `*ret_trace`. OPS_STATE if the session
+ * is not running or has no recording file; OPS_BUSY if its ring is overwritten faster than it can be read. */
 enum ops_code ops_session_snapshot(const struct ops_session *session, uint64_t last_ns, struct ops_trace **ret_trace,
                                    struct ops_error *error);
 
