@@ -30,6 +30,7 @@ struct ops_chrome_json_options {
 	                   * stack", for tools that do not evaluate enclosing events. Events that were read from a file keep their
 	                   * own text */
 	bool no_forward_backward; /* omit the flows from forward operators to backward nodes; readers can derive them */
+	unsigned compression_threads; /* that compress a file; default: the calling thread */
 };
 
 /* Writes Chrome JSON with the conventions of Kineto. A file whose name ends in ".gz" is compressed. */
@@ -82,6 +83,7 @@ struct ops_pftrace_options {
 	int compression_level; /* gzip level, 1–9; default 4 */
 	int (*progress)(void *context, uint64_t bytes);
 	void *progress_context;
+	unsigned compression_threads; /* that compress a file; default: the calling thread */
 };
 
 /* Writes Perfetto's native format: events with arguments, threads, flows, memory and counters. A file whose name ends in ".gz" is

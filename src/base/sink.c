@@ -3,7 +3,7 @@
  * Sinks; see sink.h. Bytes are collected in a staging area, optionally compressed, and written to a new file in the target's
  * directory or appended to a buffer:
  *
- *     room, write ─▶ staging ─▶ [deflate ─▶ packed] ─▶ write(2) to the new file │ ops_buffer_append
+ *     room, write ─▶ staging ─▶ [deflate ─▶ packed │ threads] ─▶ write(2) to the new file │ ops_buffer_append
  *
  * Where the file system supports it (O_TMPFILE), the new file has no name until it is complete and on disk, so that no file
  * remains however the process ends. Elsewhere it has a temporary name next to the target, which is removed with the sink.
@@ -23,8 +23,9 @@
 
 #include "base/alloc.h"
 #include "base/fault.h"
+#include "base/gzip_threads.h"
 
-#define STAGING_BYTES (256u << 10)
+#define STAGING_BYTES OPS_GZIP_BLOCK_BYTES
 #define PACKED_BYTES (128u << 10)
 #define LINKS_MAX 40
 #define NAMES_MAX 100
@@ -40,6 +41,7 @@ struct ops_sink {
 	bool unnamed;     /* the new file has no name yet */
 	char *packed;
 	z_stream stream;
+	struct ops_gzip_threads *threads; /* compress instead of `stream`; NULL: none */
 	uint64_t total;   /* bytes flushed from the staging area */
 	size_t staged;
 	char staging[STAGING_BYTES];
@@ -52,8 +54,10 @@ bool ops_sink_failed(const struct ops_sink *sink)
 	return sink->os_errno || sink->out_of_memory;
 }
 
-static void emit(struct ops_sink *sink, const char *bytes, size_t size)
+static void emit(void *context, const char *bytes, size_t size)
 {
+	struct ops_sink *sink = context;
+
 	if (sink->buffer) {
 		ops_buffer_append(sink->buffer, bytes, size);
 		sink->out_of_memory |= sink->buffer->failed;
@@ -86,7 +90,9 @@ static void emit_packed(struct ops_sink *sink, int how)
 static void sink_flush(struct ops_sink *sink)
 {
 	if (!ops_sink_failed(sink)) {
-		if (sink->deflating)
+		if (sink->threads)
+			ops_gzip_threads_add(sink->threads, sink->staging, sink->staged, false);
+		else if (sink->deflating)
 			emit_packed(sink, Z_NO_FLUSH);
 		else
 			emit(sink, sink->staging, sink->staged);
@@ -147,16 +153,21 @@ static void sink_release(struct ops_sink *sink)
 {
 	if (sink->deflating)
 		deflateEnd(&sink->stream);
+	ops_gzip_threads_free(sink->threads);
 	ops_free(sink->target);
 	ops_free(sink->temporary);
 	ops_free(sink->packed);
 	ops_free(sink);
 }
 
-static bool start_deflate(struct ops_sink *sink, int level)
+static bool start_deflate(struct ops_sink *sink, int level, unsigned threads)
 {
 	const int gzip_window = 15 + 16; /* the largest window, and a gzip header */
 
+	if (threads > 1) {
+		sink->threads = ops_gzip_threads_new(level, threads, emit, sink);
+		return sink->threads != NULL;
+	}
 	sink->packed = ops_alloc(PACKED_BYTES);
 	if (!sink->packed)
 		return false;
@@ -306,13 +317,19 @@ static int sink_open_target(struct ops_sink *sink, const char *path)
 
 enum ops_code ops_sink_open_file(const char *path, int gzip_level, struct ops_sink **ret_sink, struct ops_error *error)
 {
+	return ops_sink_open_gzip(path, gzip_level, 1, ret_sink, error);
+}
+
+enum ops_code ops_sink_open_gzip(const char *path, int gzip_level, unsigned threads, struct ops_sink **ret_sink,
+                                 struct ops_error *error)
+{
 	struct ops_sink *sink = ops_alloc_zeroed(1, sizeof(*sink));
 	int os_errno;
 
 	if (!sink)
 		return ops_fault_memory(error);
 	sink->fd = -1;
-	if (gzip_level > 0 && !start_deflate(sink, gzip_level)) {
+	if (gzip_level > 0 && !start_deflate(sink, gzip_level, threads)) {
 		sink_release(sink);
 		return ops_fault_memory(error);
 	}
@@ -343,7 +360,10 @@ enum ops_code ops_sink_close(struct ops_sink *sink, struct ops_error *error)
 {
 	enum ops_code code = OPS_OK;
 
-	sink_flush(sink);
+	if (sink->threads && !ops_sink_failed(sink))
+		ops_gzip_threads_add(sink->threads, sink->staging, sink->staged, true);
+	else
+		sink_flush(sink);
 	if (sink->deflating && !ops_sink_failed(sink))
 		emit_packed(sink, Z_FINISH);
 	/* After a system crash the name refers to the old file or to the complete new one. Some file systems report a full disk

@@ -20,6 +20,9 @@ struct ops_sink; /* buffers 256 KiB, which fit into a second-level cache */
  * symbolic link, its target is replaced. The mode is that of the old file, or 0666 minus the umask. gzip if
  * `gzip_level` > 0. */
 enum ops_code ops_sink_open_file(const char *path, int gzip_level, struct ops_sink **ret_sink, struct ops_error *error);
+/* The same; compresses on several threads if `threads` > 1. Then the caller's thread formats while others compress. */
+enum ops_code ops_sink_open_gzip(const char *path, int gzip_level, unsigned threads, struct ops_sink **ret_sink,
+                                 struct ops_error *error);
 /* Opens a sink that appends to `buffer`, which must outlive the sink. */
 enum ops_code ops_sink_open_buffer(struct ops_buffer *buffer, struct ops_sink **ret_sink, struct ops_error *error);
 

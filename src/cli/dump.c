@@ -31,6 +31,10 @@ static const char usage[] =
 	"opstrobe.black_box) or with '--spill'. It goes on, and does nothing for the trace: a\n"
 	"process that hangs is dumped like any other. What was under way is marked as unfinished.\n"
 	"\n"
+	"The trace ends at the moment at which the command starts. The recording is copied first, in\n"
+	"less than a second; afterwards the process may change or end. Writing a trace of millions of\n"
+	"events takes several seconds; '-o NAME.json', without compression, is the quickest.\n"
+	"\n"
 	"options:\n"
 	"  --all                all your processes that record\n"
 	"  --last TIME          only this part before the last event: 10s, 500ms (default: all that is kept)\n"
@@ -129,7 +133,7 @@ static bool dump_one(long pid, const char *recording, const struct dump_request 
 		return false;
 	}
 	path = dump_output_of(request, trace, pid);
-	done = path && cli_write("dump", trace, path, NULL);
+	done = path && cli_write_quickly("dump", trace, path);
 	if (done) {
 		const struct ops_trace_info *info = ops_trace_info(trace);
 		struct ops_string box = {0};

@@ -22,6 +22,8 @@
 
 /* Returns false after printing an error. Ctrl-C leaves no partial file. `stacks` may be NULL. */
 bool cli_write(const char *command, struct ops_trace *trace, const char *path, const struct ops_flame_options *stacks);
+/* The same without stacks, and with the quickest level of gzip. */
+bool cli_write_quickly(const char *command, struct ops_trace *trace, const char *path);
 /* Writes the stacks of the trace and of `stacks->base`, per step, and prints what was written. Returns false after printing an
  * error. */
 bool cli_write_flame_diff(const char *command, const struct ops_trace *trace, const char *path,

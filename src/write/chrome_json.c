@@ -544,7 +544,7 @@ enum ops_code ops_write_chrome_json(const struct ops_trace *trace, const char *p
 		return code;
 	if (level < 0 || level > 9)
 		return ops_fault(error, OPS_INVALID, "compression level %d is not between 1 and 9", level);
-	code = ops_sink_open_file(path, ops_ends_with(path, ".gz") ? level : 0, &writer.rows.sink, error);
+	code = ops_sink_open_gzip(path, ops_ends_with(path, ".gz") ? level : 0, given.compression_threads, &writer.rows.sink, error);
 	if (code)
 		return code;
 	if (!chrome_json_prepare(&writer) || !chrome_json_write_document(&writer, path))

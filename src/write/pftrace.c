@@ -583,7 +583,7 @@ enum ops_code ops_write_pftrace(const struct ops_trace *trace, const char *path,
 		return code;
 	if (level < 0 || level > 9)
 		return ops_fault(error, OPS_INVALID, "compression level %d is not between 1 and 9", level);
-	code = ops_sink_open_file(path, gzip ? level : 0, &writer.sink, error);
+	code = ops_sink_open_gzip(path, gzip ? level : 0, given.compression_threads, &writer.sink, error);
 	if (code)
 		return code;
 	if (!pftrace_write_document(&writer))

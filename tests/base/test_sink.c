@@ -202,6 +202,61 @@ static void gzip_bytes_arrive(void **state)
 	free(bytes);
 }
 
+/* The result is one member of gzip, whatever the number of threads. */
+static void threads_write_one_member(void **state)
+{
+	static const unsigned threads[] = {1, 2, 3, 100};
+	static const size_t sizes[] = {0, 1, 256u << 10, (256u << 10) + 1, 600000, BIG_BYTES};
+	char *bytes = make_big(), *back = malloc(BIG_BYTES + 1);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(threads) / sizeof(threads[0]) * (sizeof(sizes) / sizeof(sizes[0])); i++) {
+		size_t size = sizes[i / 4], packed_size;
+		z_stream stream = {0};
+		struct ops_sink *sink;
+		char *packed;
+		FILE *file;
+
+		assert_int_equal(ops_sink_open_gzip("out.gz", i % 2 ? 9 : 1, threads[i % 4], &sink, NULL), OPS_OK);
+		if (size == BIG_BYTES)
+			write_big(sink, bytes);
+		else
+			ops_sink_write(sink, bytes, size);
+		close_sink(sink);
+		packed = malloc(BIG_BYTES);
+		file = fopen("out.gz", "rb");
+		packed_size = fread(packed, 1, BIG_BYTES, file);
+		fclose(file);
+		assert_int_equal(inflateInit2(&stream, 15 + 16), Z_OK);
+		stream.next_in = (Bytef *)packed;
+		stream.avail_in = (uInt)packed_size;
+		stream.next_out = (Bytef *)back;
+		stream.avail_out = BIG_BYTES + 1;
+		assert_int_equal(inflate(&stream, Z_FINISH), Z_STREAM_END); /* the checksum and the length are right */
+		assert_int_equal(stream.avail_in, 0);
+		assert_int_equal(stream.total_out, size);
+		assert_memory_equal(back, bytes, size);
+		inflateEnd(&stream);
+		free(packed);
+	}
+	assert_int_equal(count_files("."), 1);
+	free(back);
+	free(bytes);
+}
+
+static void abandoned_threads_end(void **state)
+{
+	char *bytes = make_big();
+	struct ops_sink *sink;
+
+	(void)state;
+	assert_int_equal(ops_sink_open_gzip("out.gz", 1, 2, &sink, NULL), OPS_OK);
+	write_big(sink, bytes);
+	ops_sink_abandon(sink);
+	assert_int_equal(count_files("."), 0);
+	free(bytes);
+}
+
 static void empty_files(void **state)
 {
 	gzFile file;
@@ -516,12 +571,13 @@ static void a_rename_that_fails(void **state)
 
 static void write_failing(void *context)
 {
-	const char *text = context;
+	const unsigned *threads = context;
+	const char *text = "text";
 	struct ops_error error = {0};
 	struct ops_sink *sink;
 	enum ops_code code;
 
-	code = ops_sink_open_file("out", 6, &sink, &error);
+	code = ops_sink_open_gzip("out", 6, *threads, &sink, &error);
 	if (code == OPS_OK) {
 		ops_sink_write(sink, text, strlen(text));
 		code = ops_sink_close(sink, &error);
@@ -544,7 +600,8 @@ static void survives_every_failure(void **state)
 
 	(void)state;
 	put_file("out", "old");
-	assert_true(fail_each(write_failing, "text") >= 6);
+	for (unsigned threads = 1; threads <= 2; threads++)
+		assert_true(fail_each(write_failing, &threads) >= 6);
 	assert_int_equal(ops_sink_open_buffer(&buffer, &sink, NULL), OPS_OK);
 	ops_sink_write(sink, "text", 4);
 	ops_alloc_fail_at(1, false);
@@ -561,6 +618,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		IN_FOLDER(plain_bytes_arrive),
 		IN_FOLDER(gzip_bytes_arrive),
+		IN_FOLDER(threads_write_one_member),
+		IN_FOLDER(abandoned_threads_end),
 		IN_FOLDER(empty_files),
 		IN_FOLDER(into_a_buffer),
 		IN_FOLDER(the_old_file_stays_until_close),
