@@ -269,3 +269,37 @@ double ops_median(double *numbers, size_t count)
 	qsort(numbers, count, sizeof(*numbers), ops_compare_double);
 	return ops_quantile(numbers, count, 0.5);
 }
+
+/* --- groups --------------------------------------------------------------------------------------------------------- */
+
+bool ops_groups_init(struct ops_groups *groups, size_t count, size_t keys, ops_key_of *key_of, const void *context)
+{
+	uint32_t *first = ops_alloc_zeroed(keys + 2, sizeof(*first));
+
+	*groups = (struct ops_groups){first, ops_realloc_array(NULL, count + 1, sizeof(*groups->order))};
+	if (!first || !groups->order)
+		return false;
+	/* Counts are stored two positions further, so that filling moves each start to its correct value. */
+	for (uint32_t item = 0; item < count; item++) {
+		uint32_t key = key_of(context, item);
+
+		if (key != UINT32_MAX)
+			first[key + 2]++;
+	}
+	for (size_t key = 2; key < keys + 2; key++)
+		first[key] += first[key - 1];
+	for (uint32_t item = 0; item < count; item++) {
+		uint32_t key = key_of(context, item);
+
+		if (key != UINT32_MAX)
+			groups->order[first[key + 1]++] = item;
+	}
+	return true;
+}
+
+void ops_groups_release(struct ops_groups *groups)
+{
+	ops_free(groups->first);
+	ops_free(groups->order);
+	*groups = (struct ops_groups){0};
+}

@@ -62,6 +62,17 @@ void ops_reorder_by(void *items, void *scratch, size_t count, size_t bytes_each,
 			return order;                                                              \
 	}
 
+/* Items 0 … count - 1, grouped by a key below `keys`: those of key k are order[first[k]] … order[first[k + 1] - 1], ascending. */
+struct ops_groups {
+	uint32_t *first;
+	uint32_t *order;
+};
+/* Returns the key of an item; UINT32_MAX leaves it out. */
+typedef uint32_t ops_key_of(const void *context, uint32_t item);
+/* Returns false if out of memory. The caller must release the groups in any case. */
+bool ops_groups_init(struct ops_groups *groups, size_t count, size_t keys, ops_key_of *key_of, const void *context);
+void ops_groups_release(struct ops_groups *groups);
+
 /* For qsort and bsearch. */
 int ops_compare_int64(const void *a, const void *b);
 int ops_compare_double(const void *a, const void *b);

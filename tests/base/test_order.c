@@ -183,6 +183,32 @@ static void test_sorts_integers(void **state)
 	assert_memory_equal(numbers, ((int64_t[]){INT64_MIN, -1, 3, INT64_MAX}), 4 * sizeof(*numbers));
 }
 
+static uint32_t key_of(const void *keys, uint32_t item)
+{
+	return ((const uint32_t *)keys)[item];
+}
+
+static void test_groups(void **state)
+{
+	const uint32_t keys[] = {2, 0, UINT32_MAX, 2, 0}, first[] = {0, 2, 2, 4}, order[] = {1, 4, 0, 3};
+	struct ops_groups groups;
+
+	(void)state;
+	assert_true(ops_groups_init(&groups, 5, 3, key_of, keys));
+	assert_memory_equal(groups.first, first, sizeof(first));
+	assert_memory_equal(groups.order, order, sizeof(order));
+	ops_groups_release(&groups);
+	assert_true(ops_groups_init(&groups, 0, 0, key_of, NULL));
+	assert_int_equal(groups.first[0], 0);
+	ops_groups_release(&groups);
+	for (uint64_t nth = 1; nth <= 2; nth++) {
+		ops_alloc_fail_at(nth, false);
+		assert_false(ops_groups_init(&groups, 5, 3, key_of, keys));
+		ops_groups_release(&groups);
+	}
+	ops_alloc_fail_at(0, false);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -192,6 +218,7 @@ int main(void)
 		cmocka_unit_test(test_sort_stable),
 		cmocka_unit_test(test_sorts_doubles_like_qsort),
 		cmocka_unit_test(test_sorts_integers),
+		cmocka_unit_test(test_groups),
 		cmocka_unit_test(test_out_of_memory),
 	};
 

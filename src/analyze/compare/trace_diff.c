@@ -142,40 +142,29 @@ static struct pair *trace_diff_pair_of(struct comparison *comparison, struct ops
 /* Rows of the compared steps, one step after another. */
 struct chosen {
 	const struct event_table *table;
-	uint32_t *rows;
-	size_t *first; /* by step: start of its rows; one more entry at the end */
+	const struct comparison *comparison;
+	int64_t *numbers; /* of the steps */
 	size_t steps;
+	struct ops_groups rows; /* by step: indexes of kept rows */
 	uint32_t *pairs; /* by string of the trace: index of its pair, so that each name is shortened once */
 };
 
-static bool choose_rows(const struct comparison *comparison, const int64_t *steps, struct chosen *chosen)
+static const struct event_row *chosen_row(const struct chosen *chosen, uint32_t kept)
 {
-	const struct event_table *table = chosen->table;
-	bool stepless = !table->steps.count;
-	size_t strings = ops_trace_string_count(table->trace);
+	return &chosen->table->rows[chosen->table->kept[kept]];
+}
 
-	chosen->rows = ops_alloc_zeroed(table->kept_count + 1, sizeof(*chosen->rows));
-	chosen->first = ops_alloc_zeroed(chosen->steps + 2, sizeof(*chosen->first));
-	chosen->pairs = ops_alloc_none(strings + 1);
-	if (!chosen->rows || !chosen->first || !chosen->pairs)
-		return false;
-	for (int pass = 0; pass < 2; pass++) { /* counts the rows of each step, then places them */
-		for (size_t i = 0; i < table->kept_count; i++) {
-			const struct event_row *row = &table->rows[table->kept[i]];
-			const int64_t *step = stepless ? steps
-			                               : bsearch(&row->step, steps, chosen->steps, sizeof(*steps), ops_compare_int64);
+static uint32_t chosen_step_of(const void *context, uint32_t kept)
+{
+	const struct chosen *chosen = context;
+	const struct event_row *row = chosen_row(chosen, kept);
+	const int64_t *step = chosen->numbers;
 
-			if (!step || !(row->stream < 0 ? comparison->host : comparison->device))
-				continue;
-			if (pass == 0)
-				chosen->first[step - steps + 2]++;
-			else
-				chosen->rows[chosen->first[step - steps + 1]++] = table->kept[i];
-		}
-		for (size_t at = 2; pass == 0 && at < chosen->steps + 2; at++)
-			chosen->first[at] += chosen->first[at - 1];
-	}
-	return true;
+	if (!(row->stream < 0 ? chosen->comparison->host : chosen->comparison->device))
+		return OPS_NONE;
+	if (chosen->table->steps.count)
+		step = bsearch(&row->step, chosen->numbers, chosen->steps, sizeof(*step), ops_compare_int64);
+	return step ? (uint32_t)(step - chosen->numbers) : OPS_NONE;
 }
 
 static bool trace_diff_add_row(struct comparison *comparison, int side, struct chosen *chosen, const struct event_row *row)
@@ -199,11 +188,11 @@ static bool trace_diff_add_row(struct comparison *comparison, int side, struct c
 static bool trace_diff_add_rows(struct comparison *comparison, int side, struct chosen *chosen)
 {
 	for (size_t step = 0; step < chosen->steps; step++) {
-		for (size_t i = chosen->first[step]; i < chosen->first[step + 1]; i++)
-			if (!trace_diff_add_row(comparison, side, chosen, &chosen->table->rows[chosen->rows[i]]))
+		for (size_t i = chosen->rows.first[step]; i < chosen->rows.first[step + 1]; i++)
+			if (!trace_diff_add_row(comparison, side, chosen, chosen_row(chosen, chosen->rows.order[i])))
 				return false;
-		for (size_t i = chosen->first[step]; i < chosen->first[step + 1]; i++) {
-			struct pair *pair = &comparison->pairs.items[chosen->pairs[chosen->table->rows[chosen->rows[i]].name]];
+		for (size_t i = chosen->rows.first[step]; i < chosen->rows.first[step + 1]; i++) {
+			struct pair *pair = &comparison->pairs.items[chosen->pairs[chosen_row(chosen, chosen->rows.order[i])->name]];
 
 			pair->squares[side] += (double)pair->step_ns * (double)pair->step_ns;
 			pair->step_ns = 0;
@@ -214,20 +203,20 @@ static bool trace_diff_add_rows(struct comparison *comparison, int side, struct 
 
 static enum ops_code add_side(struct comparison *comparison, int side)
 {
-	struct chosen chosen = {.table = analysis_table(comparison->run, (size_t)side)};
-	int64_t *steps = NULL;
-	enum ops_code code = chosen.table ? chosen_steps(comparison, side, chosen.table, &steps, &chosen.steps)
+	struct chosen chosen = {.table = analysis_table(comparison->run, (size_t)side), .comparison = comparison};
+	enum ops_code code = chosen.table ? chosen_steps(comparison, side, chosen.table, &chosen.numbers, &chosen.steps)
 	                                  : analysis_failed(comparison->run);
 
 	if (!code && !chosen.table->steps.count)
 		chosen.steps = 1; /* all rows are one step */
-	if (!code && !(choose_rows(comparison, steps, &chosen) && trace_diff_add_rows(comparison, side, &chosen)))
+	chosen.pairs = code ? NULL : ops_alloc_none(ops_trace_string_count(chosen.table->trace) + 1);
+	if (!code && !(chosen.pairs && ops_groups_init(&chosen.rows, chosen.table->kept_count, chosen.steps, chosen_step_of, &chosen) &&
+	               trace_diff_add_rows(comparison, side, &chosen)))
 		code = ops_fault_memory(comparison->run->error);
 	comparison->steps[side] = chosen.steps;
-	ops_free(chosen.rows);
-	ops_free(chosen.first);
+	ops_groups_release(&chosen.rows);
+	ops_free(chosen.numbers);
 	ops_free(chosen.pairs);
-	ops_free(steps);
 	return code;
 }
 

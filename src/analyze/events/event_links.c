@@ -18,25 +18,11 @@ bool event_is_device_side(const struct event_table *table, const struct event_ro
 	return ops_string_is(name, "Event Sync") || ops_string_is(name, "Context Sync");
 }
 
-/* The reverse: all work that a call launched. */
-static bool list_launched(struct event_table *table)
+static uint32_t event_launching_row(const void *rows, uint32_t i)
 {
-	uint32_t *first = ops_alloc_zeroed(table->count + 2, sizeof(*first));
+	const struct event_row *row = &((const struct event_row *)rows)[i];
 
-	table->launched_first = first;
-	table->launched = ops_alloc_zeroed(table->count + 1, sizeof(*table->launched));
-	if (!first || !table->launched)
-		return false;
-	/* Counts are stored one position further, so that filling moves each start to its correct value. */
-	for (size_t i = 0; i < table->count; i++)
-		if (table->rows[i].on_device && table->rows[i].partner != OPS_NONE)
-			first[table->rows[i].partner + 2]++;
-	for (size_t i = 2; i < table->count + 2; i++)
-		first[i] += first[i - 1];
-	for (size_t i = 0; i < table->count; i++)
-		if (table->rows[i].on_device && table->rows[i].partner != OPS_NONE)
-			table->launched[first[table->rows[i].partner + 1]++] = (uint32_t)i;
-	return true;
+	return row->on_device ? row->partner : OPS_NONE;
 }
 
 /* The partner of a device row is the call that ops_launchers finds. The partner of a call is the last row that it
@@ -62,5 +48,5 @@ bool event_links_build(struct event_table *table)
 		table->rows[call].partner = i;
 	}
 	ops_free(row_of);
-	return done && list_launched(table);
+	return done && ops_groups_init(&table->launched, table->count, table->count, event_launching_row, table->rows);
 }

@@ -195,8 +195,7 @@ void event_table_release(struct event_table *table)
 {
 	ops_free(table->rows);
 	ops_free(table->kept);
-	ops_free(table->launched);
-	ops_free(table->launched_first);
+	ops_groups_release(&table->launched);
 	OPS_ARRAY_RELEASE(&table->steps);
 	*table = (struct event_table){0};
 }

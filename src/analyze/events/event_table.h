@@ -25,6 +25,7 @@
 
 #include "base/array.h"
 #include "base/json_walk.h"
+#include "base/order.h"
 #include "derive/policy.h"
 #include "derive/steps.h"
 
@@ -66,9 +67,7 @@ struct event_table {
 	uint32_t *kept;
 	size_t kept_count;
 	OPS_ARRAY(uint32_t) steps; /* rows that are steps, in order of the file */
-	/* The rows that each row launched: `launched[launched_first[row]]` up to the start of the next row's. */
-	uint32_t *launched;
-	uint32_t *launched_first;
+	struct ops_groups launched; /* the rows of device work that each row launched */
 };
 
 enum event_device_type { EVENT_NVIDIA, EVENT_AMD, EVENT_MTIA, EVENT_UNKNOWN_DEVICE };

@@ -90,8 +90,7 @@ static uint32_t thread_with(const struct critical_path *path, const char *word)
 struct threads {
 	uint32_t *of;    /* by track: the thread that it counts as */
 	bool *is_stream; /* by track */
-	size_t *first;   /* by track: start of its rows in `order`, which extend to the start of the next track */
-	uint32_t *order;
+	struct ops_groups rows; /* by track */
 	uint32_t *parents; /* by row */
 	uint32_t *around;  /* by row: the innermost event that the row is or lies in */
 	size_t count;
@@ -101,8 +100,7 @@ static void threads_release(struct threads *threads)
 {
 	ops_free(threads->of);
 	ops_free(threads->is_stream);
-	ops_free(threads->first);
-	ops_free(threads->order);
+	ops_groups_release(&threads->rows);
 	ops_free(threads->parents);
 	ops_free(threads->around);
 }
@@ -112,11 +110,9 @@ static bool threads_init(struct threads *threads, const struct critical_path *pa
 	ops_trace_tracks(path->table->trace, &threads->count);
 	threads->of = ops_realloc_array(NULL, threads->count + 1, sizeof(*threads->of));
 	threads->is_stream = ops_alloc_zeroed(threads->count + 1, sizeof(*threads->is_stream));
-	threads->first = ops_alloc_zeroed(threads->count + 2, sizeof(*threads->first));
-	threads->order = ops_realloc_array(NULL, path->clipped.count + 1, sizeof(*threads->order));
 	threads->parents = ops_realloc_array(NULL, path->table->count + 1, sizeof(*threads->parents));
 	threads->around = ops_realloc_array(NULL, path->table->count + 1, sizeof(*threads->around));
-	return threads->of && threads->is_stream && threads->first && threads->order && threads->parents && threads->around;
+	return threads->of && threads->is_stream && threads->parents && threads->around;
 }
 
 /* If one thread runs all forward passes and another all of autograd, they count as one thread, as in HTA. */
@@ -130,23 +126,30 @@ static void join_autograd(struct threads *threads, const struct critical_path *p
 		threads->of[autograd] = forward;
 }
 
-static void critical_host_gather(struct threads *threads, const struct critical_path *path)
+struct gathering {
+	const struct threads *threads;
+	const struct critical_path *path;
+};
+
+static uint32_t thread_of_row(const void *context, uint32_t i)
 {
-	const struct event_row *rows = path->table->rows;
+	const struct gathering *of = context;
 
-	for (size_t i = 0; i < path->clipped.count; i++) {
-		const struct event_row *row = &rows[path->clipped.items[i]];
+	return of->threads->of[of->path->table->rows[of->path->clipped.items[i]].track];
+}
 
-		threads->is_stream[threads->of[row->track]] |= row->stream != -1;
-		threads->first[threads->of[row->track] + 2]++;
-	}
-	for (size_t t = 2; t < threads->count + 2; t++)
-		threads->first[t] += threads->first[t - 1];
-	for (size_t i = 0; i < path->clipped.count; i++) {
-		uint32_t at = path->clipped.items[i];
+static bool critical_host_gather(struct threads *threads, const struct critical_path *path)
+{
+	struct gathering gathering = {threads, path};
+	size_t count = path->clipped.count;
 
-		threads->order[threads->first[threads->of[rows[at].track] + 1]++] = at;
-	}
+	for (uint32_t i = 0; i < count; i++)
+		threads->is_stream[thread_of_row(&gathering, i)] |= path->table->rows[path->clipped.items[i]].stream != -1;
+	if (!ops_groups_init(&threads->rows, count, threads->count, thread_of_row, &gathering))
+		return false;
+	for (size_t i = 0; i < count; i++)
+		threads->rows.order[i] = path->clipped.items[threads->rows.order[i]];
+	return true;
 }
 
 /* Position of the walk through a thread. */
@@ -224,8 +227,8 @@ static bool leave(struct walk *walk)
 
 static bool walk_thread(struct critical_path *path, struct threads *threads, struct critical_engines *engines, size_t t)
 {
-	uint32_t *rows = threads->order + threads->first[t];
-	size_t count = threads->first[t + 1] - threads->first[t];
+	uint32_t *rows = threads->rows.order + threads->rows.first[t];
+	size_t count = threads->rows.first[t + 1] - threads->rows.first[t];
 	struct walk walk = {.path = path, .parents = threads->parents, .around = threads->around, .last = OPS_NONE, .open = OPS_NONE,
 	                    .engines = engines, .track = (uint32_t)t};
 	bool done = call_nest(path->table, rows, count, threads->parents);
@@ -249,7 +252,7 @@ bool critical_host_edges(struct critical_path *path)
 
 	if (done) {
 		join_autograd(&threads, path, &engines);
-		critical_host_gather(&threads, path);
+		done = critical_host_gather(&threads, path);
 	}
 	for (size_t t = 0; done && t < threads.count; t++)
 		if (!threads.is_stream[t])

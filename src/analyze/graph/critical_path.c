@@ -82,8 +82,8 @@ static void critical_path_mark(const struct critical_path *path, int64_t start_n
 		in[at] = 1;
 		if (row->partner != OPS_NONE && table->rows[row->partner].stream != -1)
 			in[row->partner] = 1;
-		for (uint32_t i = table->launched_first[at]; i < table->launched_first[at + 1]; i++)
-			in[table->launched[i]] = 1; /* the launch of a graph has several */
+		for (uint32_t i = table->launched.first[at]; i < table->launched.first[at + 1]; i++)
+			in[table->launched.order[i]] = 1; /* the launch of a graph has several */
 	}
 }
 

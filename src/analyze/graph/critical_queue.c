@@ -55,8 +55,8 @@ static bool critical_queue_add_launches(struct critical_path *path, uint32_t cal
 	const struct event_table *table = path->table;
 	bool done = true;
 
-	for (uint32_t i = table->launched_first[call]; done && i < table->launched_first[call + 1]; i++) {
-		uint32_t work = table->launched[i];
+	for (uint32_t i = table->launched.first[call]; done && i < table->launched.first[call + 1]; i++) {
+		uint32_t work = table->launched.order[i];
 
 		if (table->rows[work].stream == -1 || path->stream_of[work] == OPS_NONE)
 			continue;

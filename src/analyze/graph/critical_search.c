@@ -5,14 +5,14 @@
  */
 #include "analyze/graph/critical_path.h"
 #include "base/alloc.h"
+#include "base/order.h"
 #include "base/sum.h"
 
 struct search {
 	struct critical_path *path;
 	const int64_t *weights_ns;
 	size_t nodes;
-	uint32_t *first; /* by node: start of its edges in `out`, which extend to the start of the next node */
-	uint32_t *out;
+	struct ops_groups out; /* by node: its edges, in order of creation */
 	uint32_t *before; /* by node: number of edges into it that are not visited yet */
 	uint32_t *best;   /* by node: last edge of the longest path to it; OPS_NONE: none */
 	int64_t *far_ns;  /* by node: length of that path */
@@ -22,41 +22,30 @@ struct search {
 
 static void search_release(struct search *s)
 {
-	ops_free(s->first);
-	ops_free(s->out);
+	ops_groups_release(&s->out);
 	ops_free(s->before);
 	ops_free(s->best);
 	ops_free(s->far_ns);
 	ops_free(s->queue);
 }
 
+static uint32_t first_node(const void *edges, uint32_t edge)
+{
+	return ((const struct critical_edge *)edges)[edge].from;
+}
+
 static bool search_init(struct search *s)
 {
-	size_t edges = s->path->edges.count;
+	const struct critical_edge *edges = s->path->edges.items;
 
-	s->first = ops_alloc_zeroed(s->nodes + 2, sizeof(*s->first));
-	s->out = ops_realloc_array(NULL, edges + 1, sizeof(*s->out));
 	s->before = ops_alloc_zeroed(s->nodes + 1, sizeof(*s->before));
 	s->best = ops_alloc_none(s->nodes + 1);
 	s->far_ns = ops_alloc_zeroed(s->nodes + 1, sizeof(*s->far_ns));
 	s->queue = ops_realloc_array(NULL, s->nodes + 1, sizeof(*s->queue));
-	return s->first && s->out && s->before && s->best && s->far_ns && s->queue;
-}
-
-/* Sorts edges by their first node, those of one node in order of creation. */
-static void sort_edges(struct search *s)
-{
-	const struct critical_edge *edges = s->path->edges.items;
-	size_t count = s->path->edges.count;
-
-	for (size_t e = 0; e < count; e++) {
-		s->first[edges[e].from + 2]++;
+	for (size_t e = 0; s->before && e < s->path->edges.count; e++)
 		s->before[edges[e].to]++;
-	}
-	for (size_t n = 2; n < s->nodes + 2; n++)
-		s->first[n] += s->first[n - 1];
-	for (uint32_t e = 0; e < count; e++)
-		s->out[s->first[edges[e].from + 1]++] = e;
+	return s->before && s->best && s->far_ns && s->queue &&
+	       ops_groups_init(&s->out, s->path->edges.count, s->nodes, first_node, edges);
 }
 
 static int64_t weight(const struct search *s, uint32_t edge)
@@ -76,8 +65,8 @@ static bool better(const struct search *s, uint32_t edge, uint32_t to, int64_t f
 
 static void critical_search_relax(struct search *s, uint32_t node)
 {
-	for (uint32_t i = s->first[node]; i < s->first[node + 1]; i++) {
-		uint32_t edge = s->out[i], to = s->path->edges.items[edge].to;
+	for (uint32_t i = s->out.first[node]; i < s->out.first[node + 1]; i++) {
+		uint32_t edge = s->out.order[i], to = s->path->edges.items[edge].to;
 		int64_t far_ns = ops_sum(s->far_ns[node], weight(s, edge));
 
 		if (better(s, edge, to, far_ns)) {
@@ -124,7 +113,6 @@ bool critical_path_search(struct critical_path *path, const int64_t *weights_ns)
 
 	path->acyclic = true;
 	if (done) {
-		sort_edges(&s);
 		for (uint32_t node = 0; node < s.nodes; node++)
 			if (s.before[node] == 0)
 				s.queue[s.queued++] = node;

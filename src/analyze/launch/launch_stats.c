@@ -88,11 +88,11 @@ static bool launch_stats_collect(struct launches *launches, const struct event_t
 
 		if (table->rows[call].stream >= 0 || !kind || (kind == LAUNCH_MEMORY && !memory))
 			continue;
-		for (uint32_t at = table->launched_first[call]; done && at < table->launched_first[call + 1]; at++) {
+		for (uint32_t at = table->launched.first[call]; done && at < table->launched.first[call + 1]; at++) {
 			done = OPS_ARRAY_RESERVE(&launches->pairs, 1);
-			if (done && is_kept[table->launched[at]])
+			if (done && is_kept[table->launched.order[at]])
 				launches->pairs.items[launches->pairs.count++] =
-					(struct pair){table->rows[call].correlation, call, table->launched[at]};
+					(struct pair){table->rows[call].correlation, call, table->launched.order[at]};
 		}
 	}
 	ops_free(is_kept);

@@ -51,9 +51,9 @@ static bool queues_collect(struct queues *queues, const struct event_table *tabl
 	for (size_t i = 0; done && i < table->kept_count; i++) {
 		uint32_t call = table->kept[i];
 
-		for (uint32_t at = table->launched_first[call]; done && at < table->launched_first[call + 1]; at++)
-			if (kinds[table->rows[call].name] && is_kept[table->launched[at]])
-				done = queues_push(queues, table, seen, call, table->launched[at], 1);
+		for (uint32_t at = table->launched.first[call]; done && at < table->launched.first[call + 1]; at++)
+			if (kinds[table->rows[call].name] && is_kept[table->launched.order[at]])
+				done = queues_push(queues, table, seen, call, table->launched.order[at], 1);
 	}
 	for (size_t i = 0; done && i < table->kept_count; i++) {
 		const struct event_row *row = &table->rows[table->kept[i]];

@@ -253,36 +253,14 @@ static bool view_devices_place(struct ops_views *views, struct view_device_event
 	       (event->part != VIEW_KERNEL || view_devices_add_id(&views->gpus, event->device));
 }
 
-/* Groups the kernels by device, so that a query for one does not read those of all. */
-static bool group_kernels(struct ops_views *views)
+/* Kernels are grouped by device, so that a query for one does not read those of all. */
+static uint32_t gpu_of_event(const void *context, uint32_t event)
 {
-	struct ops_map place_of = {0};
-	bool done;
+	const struct ops_views *views = context;
+	const struct view_device_event *of = &views->device_events.items[event];
+	const int64_t *gpu = of->part == VIEW_KERNEL ? bsearch(&of->device, views->gpus.items, views->gpus.count, sizeof(*gpu), ops_compare_int64) : NULL;
 
-	views->gpu_first = ops_alloc_zeroed(views->gpus.count + 2, sizeof(*views->gpu_first));
-	views->gpu_kernels = ops_realloc_array(NULL, views->device_events.count + 1, sizeof(*views->gpu_kernels));
-	done = views->gpu_first && views->gpu_kernels;
-	for (uint32_t i = 0; done && i < views->gpus.count; i++)
-		done = ops_map_add(&place_of, (uint64_t)views->gpus.items[i], i);
-	/* Counts are stored two positions further, so that filling moves each start to its correct value. */
-	for (int pass = 0; done && pass < 2; pass++) {
-		for (uint32_t i = 0; i < views->device_events.count; i++) {
-			const struct view_device_event *event = &views->device_events.items[i];
-			uint32_t gpu;
-
-			if (event->part != VIEW_KERNEL)
-				continue;
-			gpu = ops_map_find(&place_of, (uint64_t)event->device);
-			if (pass)
-				views->gpu_kernels[views->gpu_first[gpu + 1]++] = i;
-			else if (gpu + 2 < views->gpus.count + 2)
-				views->gpu_first[gpu + 2]++;
-		}
-		for (size_t i = 2; !pass && i < views->gpus.count + 2; i++)
-			views->gpu_first[i] += views->gpu_first[i - 1];
-	}
-	ops_map_release(&place_of);
-	return done;
+	return gpu ? (uint32_t)(gpu - views->gpus.items) : OPS_NONE;
 }
 
 bool view_kernels_describe(struct ops_views *views)
@@ -324,5 +302,5 @@ bool view_kernels_describe(struct ops_views *views)
 	ops_free(asked);
 	views->gpus.count = ops_sort_unique_int64(views->gpus.items, views->gpus.count);
 	views->used.count = ops_sort_unique_int64(views->used.items, views->used.count);
-	return done && group_kernels(views);
+	return done && ops_groups_init(&views->gpu_kernels, views->device_events.count, views->gpus.count, gpu_of_event, views);
 }

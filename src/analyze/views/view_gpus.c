@@ -46,8 +46,8 @@ static double cut_ns(const struct ops_interval *steps, int64_t start_ns, int64_t
 static struct gpu gpu_of(const struct ops_views *views, size_t place, bool own)
 {
 	return (struct gpu){.views = views, .id = views->gpus.items[place], .own = own,
-	                    .kernels = views->gpu_kernels + views->gpu_first[place],
-	                    .kernel_count = views->gpu_first[place + 1] - views->gpu_first[place]};
+	                    .kernels = views->gpu_kernels.order + views->gpu_kernels.first[place],
+	                    .kernel_count = views->gpu_kernels.first[place + 1] - views->gpu_kernels.first[place]};
 }
 
 /* Returns the share of the device's multiprocessors that a kernel takes while it runs; 0: unknown. */

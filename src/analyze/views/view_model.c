@@ -244,10 +244,7 @@ void ops_views_forget_trace(struct ops_views *views)
 	OPS_ARRAY_RELEASE(&views->launches);
 	OPS_ARRAY_RELEASE(&views->device_events);
 	OPS_ARRAY_RELEASE(&views->kernels);
-	ops_free(views->gpu_kernels);
-	ops_free(views->gpu_first);
-	views->gpu_kernels = NULL;
-	views->gpu_first = NULL;
+	ops_groups_release(&views->gpu_kernels);
 	ops_map_release(&views->device_of);
 	ops_intervals_release(&views->all_kernels);
 	for (int i = 0; i < VIEW_TIME_COUNT; i++)

@@ -26,6 +26,7 @@
 #include "base/json_writer.h"
 #include "base/map.h"
 #include "base/occupancy.h"
+#include "base/order.h"
 #include "base/sum.h"
 #include "derive/modules.h"
 #include "derive/policy.h"
@@ -212,8 +213,7 @@ struct ops_views {
 	struct ops_intervals ranges; /* ranges of collectives; not merged */
 	OPS_ARRAY(struct view_device) devices;
 	OPS_ARRAY(int64_t) gpus;  /* devices that ran a kernel, ascending */
-	uint32_t *gpu_kernels;    /* device events that are kernels, grouped by each of `gpus`, in order of time */
-	uint32_t *gpu_first;      /* by index in `gpus`: start of its group; one more entry for the end */
+	struct ops_groups gpu_kernels; /* device events that are kernels, by index in `gpus`, in order of time */
 	struct ops_map device_of; /* from id of a device to index in `devices` */
 	OPS_ARRAY(int64_t) used;  /* devices of all device events, ascending */
 	struct ops_intervals times[VIEW_TIME_COUNT]; /* merged */
