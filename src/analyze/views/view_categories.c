@@ -9,53 +9,35 @@
 #include "base/order.h"
 #include "derive/categories.h"
 
-struct sum {
-	enum ops_category category;
-	uint64_t calls;
-	int64_t total_ns;
-};
+OPS_ORDER(compare_category_rows, struct view_category_row, OPS_DOWN(total_ns) OPS_DOWN(calls) OPS_UP(number))
 
-OPS_ORDER(compare_sums, struct sum, OPS_DOWN(total_ns) OPS_DOWN(calls) OPS_UP(category))
-
-/* Sums by category, longest first. */
-static void view_categories_sum(const struct ops_views *views, struct sum sums[OPS_CATEGORY_COUNT])
+size_t view_categories_find(const struct ops_views *views, struct view_category_row rows[OPS_CATEGORY_COUNT])
 {
-	for (int category = 0; category < OPS_CATEGORY_COUNT; category++)
-		sums[category] = (struct sum){.category = (enum ops_category)category};
+	double all_ns = 0, steps = view_step_divisor(views);
+	size_t count = 0;
+
+	for (int i = 0; i < OPS_CATEGORY_COUNT; i++)
+		rows[i] = (struct view_category_row){.number = (enum ops_category)i, .category = ops_category_name((enum ops_category)i)};
 	for (size_t i = 0; i < views->device_events.count; i++) {
 		uint32_t row = views->device_events.items[i].row;
-		struct sum *sum = &sums[ops_category_of(views->events->kind[row], view_row_name(views, row))];
+		struct view_category_row *sum = &rows[ops_category_of(views->events->kind[row], view_row_name(views, row))];
 
 		sum->calls++;
 		view_add(&sum->total_ns, view_duration(views, row));
 	}
-	qsort(sums, OPS_CATEGORY_COUNT, sizeof(*sums), compare_sums);
-}
-
-void view_each_category(const struct ops_views *views, size_t most,
-                        void (*visit)(void *context, const struct view_category_row *row), void *context)
-{
-	struct sum sums[OPS_CATEGORY_COUNT];
-	double all_ns = 0, steps = view_step_divisor(views);
-
-	view_categories_sum(views, sums);
+	qsort(rows, OPS_CATEGORY_COUNT, sizeof(*rows), compare_category_rows);
 	for (int i = 0; i < OPS_CATEGORY_COUNT; i++)
-		all_ns += (double)sums[i].total_ns;
-	for (size_t i = 0; i < OPS_CATEGORY_COUNT && i < most && sums[i].calls; i++)
-		visit(context, &(struct view_category_row){
-				      .category = ops_category_name(sums[i].category),
-				      .calls = sums[i].calls,
-				      .total_ns = sums[i].total_ns,
-				      .share = all_ns > 0 ? (double)sums[i].total_ns / all_ns : 0,
-				      .step_ns = (double)sums[i].total_ns / steps,
-				      .step_calls = (double)sums[i].calls / steps,
-			      });
+		all_ns += (double)rows[i].total_ns;
+	for (; count < OPS_CATEGORY_COUNT && rows[count].calls; count++) {
+		rows[count].share = all_ns > 0 ? (double)rows[count].total_ns / all_ns : 0;
+		rows[count].step_ns = (double)rows[count].total_ns / steps;
+		rows[count].step_calls = (double)rows[count].calls / steps;
+	}
+	return count;
 }
 
-static void view_categories_write_row(void *context, const struct view_category_row *row)
+static void view_categories_write_row(struct ops_json_writer *json, const struct view_category_row *row)
 {
-	struct ops_json_writer *json = context;
-
 	ops_json_open(json, '{');
 	ops_json_member_text(json, "category", row->category);
 	ops_json_member(json, "calls", (int64_t)row->calls);
@@ -68,13 +50,14 @@ static void view_categories_write_row(void *context, const struct view_category_
 
 bool view_write_categories(const struct ops_views *views, struct ops_json_writer *json)
 {
-	ops_json_key(json, "kernels_by_category");
-	if (!views->device_events.count) {
+	struct view_category_row rows[OPS_CATEGORY_COUNT];
+	size_t count = view_categories_find(views, rows);
+
+	if (count) {
+		OPS_JSON_LIST(json, "kernels_by_category", i, count, view_categories_write_row(json, &rows[i]));
+	} else {
+		ops_json_key(json, "kernels_by_category");
 		ops_json_null(json);
-		return true;
 	}
-	ops_json_open(json, '[');
-	view_each_category(views, OPS_CATEGORY_COUNT, view_categories_write_row, json);
-	ops_json_close(json, ']');
 	return true;
 }

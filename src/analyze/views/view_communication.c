@@ -11,13 +11,6 @@
 #include "base/alloc.h"
 #include "base/text.h"
 
-struct operation {
-	uint32_t name;
-	uint64_t calls;
-	int64_t bytes;
-	struct ops_intervals ranges;
-};
-
 bool view_overlaps_init(struct view_overlaps *overlaps, const struct ops_views *views)
 {
 	/* Without a device the host computes. */
@@ -74,83 +67,61 @@ static bool write_overlaps(const struct ops_views *views, struct ops_json_writer
 
 /* --- operations ----------------------------------------------------------------------------------------------------- */
 
-static struct operation *view_communication_find(struct operation *operations, size_t *count, uint32_t name)
-{
-	for (size_t i = 0; i < *count; i++)
-		if (operations[i].name == name)
-			return &operations[i];
-	operations[*count] = (struct operation){.name = name};
-	return &operations[(*count)++];
-}
+OPS_ORDER(view_communication_compare, struct view_operation, OPS_BY_TEXT(name))
 
-static bool view_communication_collect(const struct ops_views *views, struct operation *operations, size_t *count)
+bool view_operations_find(const struct ops_views *views, view_operation_list *list)
 {
-	for (size_t i = 0; i < views->collectives.count; i++) {
+	struct ops_map names = {0};
+	bool done = true;
+
+	*list = (view_operation_list){0};
+	for (size_t i = 0; done && i < views->collectives.count; i++) {
 		const struct view_collective *collective = &views->collectives.items[i];
-		struct operation *operation = view_communication_find(operations, count, views->events->name[collective->row]);
+		struct view_operation *operation = OPS_ARRAY_AT(list, ops_map_number(&names, views->events->name[collective->row]));
 
+		done = operation != NULL;
+		if (!done)
+			break;
+		operation->name = view_row_name(views, collective->row);
 		operation->calls++;
 		view_add(&operation->bytes, collective->bytes);
-		for (uint32_t k = collective->count > 1 && !views->policy->host_calls_count; k < collective->count; k++) {
+		for (uint32_t k = collective->count > 1 && !views->policy->host_calls_count; done && k < collective->count; k++) {
 			const struct ops_interval *range = &views->ranges.items[collective->first + k];
 
-			if (!ops_intervals_push(&operation->ranges, range->start_ns, range->end_ns))
-				return false;
+			done = ops_intervals_push(&operation->ranges, range->start_ns, range->end_ns);
 		}
 	}
-	for (size_t i = 0; i < *count; i++)
-		ops_intervals_sort(&operations[i].ranges);
-	return true;
+	for (size_t i = 0; i < list->count; i++)
+		ops_intervals_sort(&list->items[i].ranges);
+	OPS_ARRAY_SORT(list, view_communication_compare);
+	ops_map_release(&names);
+	return done;
 }
 
-static int view_communication_compare(const void *a, const void *b, void *context)
+void view_operations_release(view_operation_list *list)
 {
-	const struct ops_trace *trace = context;
-
-	return ops_string_compare(ops_trace_string(trace, ((const struct operation *)a)->name),
-	                          ops_trace_string(trace, ((const struct operation *)b)->name));
+	for (size_t i = 0; i < list->count; i++)
+		ops_intervals_release(&list->items[i].ranges);
+	OPS_ARRAY_RELEASE(list);
 }
 
-static void view_communication_write_operation(void *context, const struct view_operation *operation)
+static void view_communication_write_operation(struct ops_json_writer *json, const struct view_operation *operation)
 {
-	struct ops_json_writer *json = context;
-
 	ops_json_open(json, '{');
 	ops_json_member_string(json, "name", operation->name);
 	ops_json_member(json, "calls", (int64_t)operation->calls);
 	ops_json_member(json, "total_bytes", operation->bytes);
-	ops_json_member_us(json, "total_latency", operation->latency_ns);
+	ops_json_member_us(json, "total_latency", ops_intervals_length(&operation->ranges));
 	ops_json_close(json, '}');
-}
-
-/* There are only as many operations as distinct names, which are few. */
-bool view_each_operation(const struct ops_views *views, void (*visit)(void *context, const struct view_operation *operation),
-                         void *context)
-{
-	size_t count = 0;
-	struct operation *operations = ops_alloc_zeroed(views->collectives.count + 1, sizeof(*operations));
-	bool done = operations && view_communication_collect(views, operations, &count);
-
-	if (done) {
-		qsort_r(operations, count, sizeof(*operations), view_communication_compare, (void *)views->trace);
-		for (size_t i = 0; i < count; i++)
-			visit(context, &(struct view_operation){ops_trace_string(views->trace, operations[i].name),
-			                                       operations[i].calls, operations[i].bytes,
-			                                       ops_intervals_length(&operations[i].ranges)});
-	}
-	for (size_t i = 0; operations && i < count; i++)
-		ops_intervals_release(&operations[i].ranges);
-	ops_free(operations);
-	return done;
 }
 
 static bool write_ops(const struct ops_views *views, struct ops_json_writer *json)
 {
-	bool done;
+	view_operation_list list;
+	bool done = view_operations_find(views, &list);
 
-	ops_json_member_open(json, "ops", '[');
-	done = view_each_operation(views, view_communication_write_operation, json);
-	ops_json_close(json, ']');
+	OPS_JSON_LIST(json, "ops", i, done ? list.count : 0, view_communication_write_operation(json, &list.items[i]));
+	view_operations_release(&list);
 	return done;
 }
 

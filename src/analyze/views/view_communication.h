@@ -42,11 +42,12 @@ struct view_operation {
 	struct ops_string name;
 	uint64_t calls;
 	int64_t bytes;
-	int64_t latency_ns;
+	struct ops_intervals ranges; /* merged */
 };
-/* Calls `visit` for each name. Returns false if out of memory. */
-bool view_each_operation(const struct ops_views *views, void (*visit)(void *context, const struct view_operation *operation),
-                         void *context);
+typedef OPS_ARRAY(struct view_operation) view_operation_list;
+/* Finds the operations by name. Returns false if out of memory. The caller must release the list in any case. */
+bool view_operations_find(const struct ops_views *views, view_operation_list *list);
+void view_operations_release(view_operation_list *list);
 
 /* Gets by collective the text in `texts` that identifies its operation among those of all ranks (derive/operations.h). This and the
  * next function return false if out of memory. */

@@ -11,30 +11,17 @@
 #include "analyze/views/view_tables.h"
 #include "base/alloc.h"
 #include "base/intern.h"
-#include "base/map.h"
+#include "base/order.h"
 #include "base/text.h"
 
 #define TOP_KERNELS 30
 #define ROWS_MAX 10000 /* limit on rows by operator, since launches with many different grids would make the reply grow
                         * with the trace */
 
-struct row {
-	uint32_t name;
-	uint32_t operator; /* text; OPS_NONE in the table by name */
-	uint32_t kernel;   /* index into views->kernels of the kernel with these properties */
-	bool eligible;
-	uint64_t calls;
-	int64_t total_ns;
-	int64_t max_ns;
-	int64_t min_ns;
-	double blocks;    /* weighted by duration, like the next member */
-	double occupancy;
-};
-
 struct table {
 	const struct ops_views *views;
 	struct ops_intern keys;
-	OPS_ARRAY(struct row) rows;
+	view_kernel_list *rows;
 	bool by_operator;
 	bool has_blocks, has_occupancy;
 };
@@ -55,28 +42,33 @@ static uint32_t view_kernels_operator_of(const struct ops_views *views, const st
 	return event->node == OPS_NONE ? event->label : views->events->name[views->nodes.items[event->node].row];
 }
 
-static struct ops_string operator_name(const struct ops_views *views, uint32_t operator)
+static struct ops_string text_or_none(const struct ops_views *views, uint32_t text)
 {
-	return operator == OPS_NONE ? (struct ops_string){"CallTreeRoot", strlen("CallTreeRoot")}
-	                            : ops_trace_string(views->trace, operator);
+	return text == OPS_NONE ? ops_string_of("None") : ops_intern_text(&views->texts, text);
 }
 
-static struct row *view_kernels_row_of(struct table *table, const struct view_device_event *event)
+static struct view_kernel_row *view_kernels_row_of(struct table *table, const struct view_device_event *event)
 {
 	const struct ops_views *views = table->views;
 	const struct view_kernel *kernel = &views->kernels.items[event->arguments];
 	struct key key = {.name = views->events->name[event->row], .operator = OPS_NONE};
-	struct row *row;
+	struct view_kernel_row *row;
 
 	if (table->by_operator) {
 		key = (struct key){key.name,          view_kernels_operator_of(views, event),
 		                   kernel->grid,      kernel->block,
 		                   kernel->registers, kernel->shared_memory};
 	}
-	row = OPS_ARRAY_AT(&table->rows, ops_intern_add(&table->keys, &key, sizeof(key)));
-	if (row && !row->calls)
-		*row = (struct row){.name = key.name, .operator = key.operator, .kernel = event->arguments,
-		                    .min_ns = INT64_MAX};
+	row = OPS_ARRAY_AT(table->rows, ops_intern_add(&table->keys, &key, sizeof(key)));
+	if (!row || row->calls)
+		return row;
+	*row = (struct view_kernel_row){.name = ops_trace_string(views->trace, key.name), .kernel = event->arguments, .min_ns = INT64_MAX,
+	                                .tensor_cores = views->names[key.name] & VIEW_NAME_TENSOR_CORES};
+	if (table->by_operator) {
+		row->operator = key.operator == OPS_NONE ? ops_string_of("CallTreeRoot") : ops_trace_string(views->trace, key.operator);
+		row->grid = text_or_none(views, kernel->grid);
+		row->block = text_or_none(views, kernel->block);
+	}
 	return row;
 }
 
@@ -94,7 +86,7 @@ static bool view_kernels_sum(struct table *table)
 		const struct view_device_event *event = &views->device_events.items[i];
 		const struct view_kernel *kernel = &views->kernels.items[event->arguments];
 		int64_t duration_ns = view_duration(views, event->row);
-		struct row *row;
+		struct view_kernel_row *row;
 
 		if (event->part != VIEW_KERNEL)
 			continue;
@@ -109,191 +101,122 @@ static bool view_kernels_sum(struct table *table)
 		view_add(&row->total_ns, duration_ns);
 		row->max_ns = duration_ns > row->max_ns ? duration_ns : row->max_ns;
 		row->min_ns = duration_ns < row->min_ns ? duration_ns : row->min_ns;
-		row->blocks += isnan(kernel->blocks_per_sm) ? 0 : kernel->blocks_per_sm * (double)duration_ns;
-		row->occupancy += isnan(kernel->occupancy_pct) ? 0 : kernel->occupancy_pct * (double)duration_ns;
+		row->blocks_per_sm += isnan(kernel->blocks_per_sm) ? 0 : kernel->blocks_per_sm * (double)duration_ns;
+		row->occupancy_pct += isnan(kernel->occupancy_pct) ? 0 : kernel->occupancy_pct * (double)duration_ns;
 		row->eligible |= event->node != OPS_NONE && view_kernels_is_eligible(views, event->node);
 	}
 	return true;
 }
 
-static struct ops_string text_or_none(const struct ops_views *views, uint32_t text)
+OPS_ORDER(view_kernels_compare_rows, struct view_kernel_row,
+          OPS_DOWN(total_ns) OPS_BY_TEXT(name) OPS_BY_TEXT(operator) OPS_BY_TEXT(grid) OPS_BY_TEXT(block) OPS_UP(kernel))
+
+static double weighted_mean(double sum, int64_t total_ns, bool is_known)
 {
-	if (text == OPS_NONE)
-		return (struct ops_string){"None", 4};
-	return ops_intern_text(&views->texts, text);
+	return !is_known ? (double)NAN : total_ns > 0 ? sum / (double)total_ns : 0;
 }
 
-/* Orders by total, the largest first, then by name, operator, grid and block. */
-static int view_kernels_compare_rows(const void *a, const void *b, void *context)
+static void view_kernels_finish(const struct table *table)
 {
-	const struct table *table = context;
-	const struct ops_views *views = table->views;
-	const struct row *left = a, *right = b;
-	const struct view_kernel *left_kernel = &views->kernels.items[left->kernel];
-	const struct view_kernel *right_kernel = &views->kernels.items[right->kernel];
-	int order = (left->total_ns < right->total_ns) - (left->total_ns > right->total_ns);
+	double all_ns = 0, steps = view_step_divisor(table->views);
 
-	if (!order)
-		order = ops_string_compare(ops_trace_string(views->trace, left->name),
-		                           ops_trace_string(views->trace, right->name));
-	if (order || !table->by_operator)
-		return order;
-	order = ops_string_compare(operator_name(views, left->operator), operator_name(views, right->operator));
-	if (!order)
-		order = ops_string_compare(text_or_none(views, left_kernel->grid), text_or_none(views, right_kernel->grid));
-	if (!order)
-		order = ops_string_compare(text_or_none(views, left_kernel->block), text_or_none(views, right_kernel->block));
-	if (!order)
-		order = (left->kernel > right->kernel) - (left->kernel < right->kernel);
-	return order;
+	OPS_ARRAY_SORT(table->rows, view_kernels_compare_rows);
+	for (size_t i = 0; i < table->rows->count; i++)
+		all_ns += (double)table->rows->items[i].total_ns;
+	for (size_t i = 0; i < table->rows->count; i++) {
+		struct view_kernel_row *row = &table->rows->items[i];
+
+		row->share = all_ns > 0 ? (double)row->total_ns / all_ns : 0;
+		row->step_ns = (double)row->total_ns / steps;
+		row->step_calls = (double)row->calls / steps;
+		row->blocks_per_sm = weighted_mean(row->blocks_per_sm, row->total_ns, table->has_blocks);
+		row->occupancy_pct = weighted_mean(row->occupancy_pct, row->total_ns, table->has_occupancy);
+	}
 }
 
-static void write_properties(const struct table *table, struct ops_json_writer *json, const struct row *row)
+bool view_kernels_find(const struct ops_views *views, bool by_operator, view_kernel_list *list)
 {
-	const struct ops_views *views = table->views;
+	struct table table = {.views = views, .by_operator = by_operator, .rows = list};
+	bool done;
+
+	*list = (view_kernel_list){0};
+	done = !views->has_kernels || view_kernels_sum(&table);
+	if (done)
+		view_kernels_finish(&table);
+	ops_intern_release(&table.keys);
+	return done;
+}
+
+/* --- JSON ----------------------------------------------------------------------------------------------------------- */
+
+static void view_kernels_write_row(const struct ops_views *views, bool by_operator, struct ops_json_writer *json,
+                                   const struct view_kernel_row *row)
+{
 	const struct view_kernel *kernel = &views->kernels.items[row->kernel];
-	struct ops_string operator = operator_name(views, row->operator);
-	struct ops_string grid = text_or_none(views, kernel->grid), block = text_or_none(views, kernel->block);
-
-	ops_json_member_string(json, "operator", operator);
-	ops_json_member_string(json, "grid", grid);
-	ops_json_member_string(json, "block", block);
-	ops_json_member_or_null(json, "registers_per_thread", kernel->registers);
-	ops_json_member_or_null(json, "shared_memory", kernel->shared_memory);
-	ops_json_member_bool(json, "op_tc_eligible", row->eligible);
-}
-
-static void view_kernels_write_row(const struct table *table, struct ops_json_writer *json, const struct row *row)
-{
-	const struct ops_views *views = table->views;
-	struct ops_string name = ops_trace_string(views->trace, row->name);
-	double total_ns = (double)row->total_ns;
 	struct ops_buffer shortened = {0};
 
 	ops_json_open(json, '{');
-	ops_json_member_string(json, "name", name);
-	readable_name(name, &shortened);
+	ops_json_member_string(json, "name", row->name);
+	readable_name(row->name, &shortened);
 	ops_json_member_string(json, "short_name", (struct ops_string){shortened.bytes, shortened.size});
 	json->out->failed |= shortened.failed;
 	ops_buffer_release(&shortened);
-	if (table->by_operator)
-		write_properties(table, json, row);
-	ops_json_member_bool(json, "tensor_cores", views->names[row->name] & VIEW_NAME_TENSOR_CORES);
+	if (by_operator) {
+		ops_json_member_string(json, "operator", row->operator);
+		ops_json_member_string(json, "grid", row->grid);
+		ops_json_member_string(json, "block", row->block);
+		ops_json_member_or_null(json, "registers_per_thread", kernel->registers);
+		ops_json_member_or_null(json, "shared_memory", kernel->shared_memory);
+		ops_json_member_bool(json, "op_tc_eligible", row->eligible);
+	}
+	ops_json_member_bool(json, "tensor_cores", row->tensor_cores);
 	ops_json_member(json, "calls", (int64_t)row->calls);
 	ops_json_member_us(json, "total", row->total_ns);
-	ops_json_member_number(json, "mean", total_ns / (double)row->calls / 1000);
+	ops_json_member_number(json, "mean", (double)row->total_ns / (double)row->calls / 1000);
 	ops_json_member_us(json, "max", row->max_ns);
 	ops_json_member_us(json, "min", row->min_ns);
-	ops_json_member_number(json, "mean_blocks_per_sm",
-	                       !table->has_blocks ? (double)NAN
-	                       : total_ns > 0     ? row->blocks / total_ns
-	                                          : 0);
-	ops_json_member_number(json, "mean_est_occupancy_pct",
-	                       !table->has_occupancy ? (double)NAN
-	                       : total_ns > 0        ? row->occupancy / total_ns
-	                                             : 0);
+	ops_json_member_number(json, "mean_blocks_per_sm", row->blocks_per_sm);
+	ops_json_member_number(json, "mean_est_occupancy_pct", row->occupancy_pct);
 	ops_json_close(json, '}');
 }
 
-static void view_kernels_write_rows(const struct table *table, const char *key, size_t most, struct ops_json_writer *json)
-{
-	ops_json_member_open(json, key, '[');
-	for (size_t i = 0; i < table->rows.count && i < most; i++)
-		view_kernels_write_row(table, json, &table->rows.items[i]);
-	ops_json_close(json, ']');
-}
-
-static void view_kernels_write_table(const struct table *table, struct ops_json_writer *json)
+static void view_kernels_write_table(const struct ops_views *views, bool by_operator, const view_kernel_list *list,
+                                     struct ops_json_writer *json)
 {
 	uint64_t calls = 0;
 	int64_t total_ns = 0;
 
-	for (size_t i = 0; i < table->rows.count; i++) {
-		calls += table->rows.items[i].calls;
-		view_add(&total_ns, table->rows.items[i].total_ns);
+	for (size_t i = 0; i < list->count; i++) {
+		calls += list->items[i].calls;
+		view_add(&total_ns, list->items[i].total_ns);
 	}
 	ops_json_open(json, '{');
-	ops_json_member(json, "distinct", (int64_t)table->rows.count);
+	ops_json_member(json, "distinct", (int64_t)list->count);
 	ops_json_member(json, "calls", (int64_t)calls);
-	if (!table->by_operator) {
+	if (!by_operator)
 		ops_json_member_us(json, "total", total_ns);
-	}
-	view_kernels_write_rows(table, "rows", table->by_operator ? ROWS_MAX : SIZE_MAX, json);
-	if (table->by_operator)
-		view_kernels_write_rows(table, "top", TOP_KERNELS, json);
+	OPS_JSON_LIST(json, "rows", i, by_operator && list->count > ROWS_MAX ? ROWS_MAX : list->count,
+	              view_kernels_write_row(views, by_operator, json, &list->items[i]));
+	if (by_operator)
+		OPS_JSON_LIST(json, "top", i, list->count > TOP_KERNELS ? TOP_KERNELS : list->count,
+		              view_kernels_write_row(views, true, json, &list->items[i]));
 	ops_json_close(json, '}');
-}
-
-/* Sums, longest first. The caller must release the table in any case. */
-static bool view_kernels_table_init(struct table *table)
-{
-	if (!table->views->has_kernels)
-		return true;
-	if (!view_kernels_sum(table))
-		return false;
-	OPS_ARRAY_SORT_BY(&table->rows, view_kernels_compare_rows, table);
-	return true;
-}
-
-static void view_kernels_table_release(struct table *table)
-{
-	ops_intern_release(&table->keys);
-	OPS_ARRAY_RELEASE(&table->rows);
-}
-
-static bool view_kernels_write_kernels(const struct ops_views *views, struct ops_json_writer *json, bool by_operator)
-{
-	struct table table = {.views = views, .by_operator = by_operator};
-	bool done = view_kernels_table_init(&table);
-
-	ops_json_key(json, by_operator ? "kernels_by_op" : "kernels");
-	if (!views->has_kernels)
-		ops_json_null(json);
-	else if (done)
-		view_kernels_write_table(&table, json);
-	view_kernels_table_release(&table);
-	return done;
 }
 
 bool view_write_kernels(const struct ops_views *views, struct ops_json_writer *json)
 {
-	return view_kernels_write_kernels(views, json, false) && view_kernels_write_kernels(views, json, true);
-}
+	bool done = true;
 
-static void view_kernels_pass_row(const struct table *table, const struct row *row, double all_ns,
-                                  void (*visit)(void *context, const struct view_kernel_row *row), void *context)
-{
-	const struct ops_views *views = table->views;
-	const struct view_kernel *kernel = &views->kernels.items[row->kernel];
-	double total_ns = (double)row->total_ns, steps = view_step_divisor(views);
-	struct view_kernel_row out = {
-		.name = ops_trace_string(views->trace, row->name), .by_operator = table->by_operator, .calls = row->calls,
-		.total_ns = row->total_ns, .min_ns = row->min_ns, .max_ns = row->max_ns,
-		.share = all_ns > 0 ? total_ns / all_ns : 0, .step_ns = total_ns / steps, .step_calls = (double)row->calls / steps,
-		.blocks_per_sm = table->has_blocks && total_ns > 0 ? row->blocks / total_ns : (double)NAN,
-		.occupancy_pct = table->has_occupancy && total_ns > 0 ? row->occupancy / total_ns : (double)NAN,
-		.tensor_cores = views->names[row->name] & VIEW_NAME_TENSOR_CORES,
-	};
+	for (int by_operator = 0; done && by_operator < 2; by_operator++) {
+		view_kernel_list list;
 
-	if (table->by_operator) {
-		out.operator = operator_name(views, row->operator);
-		out.grid = text_or_none(views, kernel->grid);
-		out.block = text_or_none(views, kernel->block);
+		done = view_kernels_find(views, by_operator, &list);
+		ops_json_key(json, by_operator ? "kernels_by_op" : "kernels");
+		if (!views->has_kernels)
+			ops_json_null(json);
+		else if (done)
+			view_kernels_write_table(views, by_operator, &list, json);
+		OPS_ARRAY_RELEASE(&list);
 	}
-	visit(context, &out);
-}
-
-bool view_each_kernel(const struct ops_views *views, bool by_operator, size_t most,
-                      void (*visit)(void *context, const struct view_kernel_row *row), void *context)
-{
-	struct table table = {.views = views, .by_operator = by_operator};
-	bool done = view_kernels_table_init(&table);
-	double all_ns = 0;
-
-	for (size_t i = 0; i < table.rows.count; i++)
-		all_ns += (double)table.rows.items[i].total_ns;
-	for (size_t i = 0; done && i < table.rows.count && i < most; i++)
-		view_kernels_pass_row(&table, &table.rows.items[i], all_ns, visit, context);
-	view_kernels_table_release(&table);
 	return done;
 }

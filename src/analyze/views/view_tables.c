@@ -28,8 +28,8 @@ static const struct ops_views *open_views(const struct run_rows *rows, const str
 
 RESULT_GETTER(get_kernel_percent, struct view_kernel_row, number, result_round(100 * row->share, 2))
 RESULT_GETTER(get_kernel_mean, struct view_kernel_row, integer, row->calls ? llround((double)row->total_ns / (double)row->calls) : 0)
-RESULT_GETTER(get_blocks_per_sm, struct view_kernel_row, number, result_round(row->blocks_per_sm, 2))
-RESULT_GETTER(get_occupancy, struct view_kernel_row, number, result_round(row->occupancy_pct, 2))
+RESULT_GETTER(get_blocks_per_sm, struct view_kernel_row, number, row->total_ns > 0 ? result_round(row->blocks_per_sm, 2) : (double)NAN)
+RESULT_GETTER(get_occupancy, struct view_kernel_row, number, row->total_ns > 0 ? result_round(row->occupancy_pct, 2) : (double)NAN)
 RESULT_GETTER(get_tensor_cores, struct view_kernel_row, text, ops_string_of(row->tensor_cores ? "yes" : "no"))
 
 RESULT_OPTIONAL(get_kernel_step, struct view_kernel_row, isnan(row->step_ns), llround(row->step_ns))
@@ -70,18 +70,17 @@ static const struct result_column kernel_columns[] = {
 };
 const struct result_declaration table_kernels = RESULT_DECLARATION("kernels", "The kernels of a name, or of a launch", kernel_columns);
 
-static void put_kernel(void *context, const struct view_kernel_row *row)
-{
-	run_rows_add(context, row);
-}
-
 enum ops_code kernels_fill(const struct run_rows *rows, const struct ops_trace *trace, const void *context,
                            struct ops_error *error)
 {
 	struct ops_views own;
 	const struct ops_views *views = open_views(rows, trace, &own);
-	bool done = views && view_each_kernel(views, *(const bool *)context, rows->limit, put_kernel, (void *)rows);
+	view_kernel_list list = {0};
+	bool done = views && view_kernels_find(views, *(const bool *)context, &list);
 
+	for (size_t i = 0; done && i < list.count && i < rows->limit; i++)
+		run_rows_add(rows, &list.items[i]);
+	OPS_ARRAY_RELEASE(&list);
 	ops_views_release(&own);
 	return done ? OPS_OK : ops_fault_memory(error);
 }
@@ -103,20 +102,17 @@ static const struct result_column category_columns[] = {
 const struct result_declaration table_kernel_categories =
 	RESULT_DECLARATION("kernel_categories", "The device work of a category", category_columns);
 
-static void put_category(void *context, const struct view_category_row *row)
-{
-	run_rows_add(context, row);
-}
-
 enum ops_code kernel_categories_fill(const struct run_rows *rows, const struct ops_trace *trace, const void *context,
                                      struct ops_error *error)
 {
 	struct ops_views own;
 	const struct ops_views *views = open_views(rows, trace, &own);
+	struct view_category_row found[OPS_CATEGORY_COUNT];
+	size_t count = views ? view_categories_find(views, found) : 0;
 
 	(void)context;
-	if (views)
-		view_each_category(views, rows->limit, put_category, (void *)rows);
+	for (size_t i = 0; i < count && i < rows->limit; i++)
+		run_rows_add(rows, &found[i]);
 	ops_views_release(&own);
 	return views ? OPS_OK : ops_fault_memory(error);
 }
@@ -310,16 +306,33 @@ static bool view_tables_put_phases(const struct run_rows *rows, const struct ops
 	return done;
 }
 
-static void put_overview_operator(void *context, const struct view_operator_row *row)
+static bool view_tables_put_operators(const struct run_rows *rows, const struct ops_views *views)
 {
-	run_rows_add(context, &(struct overview_row){"operator", row->name, row->calls, row->host_total_ns,
-	                                                    row->host_self_ns, row->device_total_ns});
+	view_operator_list list;
+	bool done = view_operators_find(views, &list);
+
+	for (size_t i = 0; done && i < list.count && i < rows->limit; i++) {
+		const struct view_operator_row *row = &list.items[i];
+
+		run_rows_add(rows, &(struct overview_row){"operator", row->name, row->calls, row->host_total_ns, row->host_self_ns,
+		                                          row->device_total_ns});
+	}
+	OPS_ARRAY_RELEASE(&list);
+	return done;
 }
 
-static void put_overview_kernel(void *context, const struct view_kernel_row *row)
+static bool view_tables_put_kernels(const struct run_rows *rows, const struct ops_views *views)
 {
-	run_rows_add(
-		context, &(struct overview_row){"kernel", row->name, row->calls, row->total_ns, row->total_ns, row->total_ns});
+	view_kernel_list list;
+	bool done = view_kernels_find(views, false, &list);
+
+	for (size_t i = 0; done && i < list.count && i < rows->limit; i++) {
+		const struct view_kernel_row *row = &list.items[i];
+
+		run_rows_add(rows, &(struct overview_row){"kernel", row->name, row->calls, row->total_ns, row->total_ns, row->total_ns});
+	}
+	OPS_ARRAY_RELEASE(&list);
+	return done;
 }
 
 enum ops_code overview_fill(const struct run_rows *rows, const struct ops_trace *trace, const void *context,
@@ -332,9 +345,7 @@ enum ops_code overview_fill(const struct run_rows *rows, const struct ops_trace 
 	(void)context;
 	if (done)
 		view_tables_put_steps(rows, views);
-	done = done && view_tables_put_phases(rows, views) &&
-	       view_each_operator(views, rows->limit, put_overview_operator, (void *)rows) &&
-	       view_each_kernel(views, false, rows->limit, put_overview_kernel, (void *)rows);
+	done = done && view_tables_put_phases(rows, views) && view_tables_put_operators(rows, views) && view_tables_put_kernels(rows, views);
 	ops_views_release(&own);
 	return done ? OPS_OK : ops_fault_memory(error);
 }

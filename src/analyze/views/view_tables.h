@@ -7,13 +7,15 @@
 
 #include "analyze/run_trace.h"
 #include "analyze/views/views.h"
+#include "derive/categories.h"
 
+/* The kernels of a name or, by operator, of a name, operator and launch properties. */
 struct view_kernel_row {
 	struct ops_string name;
-	bool by_operator; /* the next three members are set */
-	struct ops_string operator;
-	struct ops_string grid;
-	struct ops_string block;
+	struct ops_string operator, grid, block; /* only by operator; what launched it, "CallTreeRoot" if unknown */
+	uint32_t kernel;      /* index into views->kernels of one with these properties */
+	bool eligible;        /* an operator that could use tensor cores launched it */
+	bool tensor_cores;
 	uint64_t calls;
 	int64_t total_ns;
 	int64_t min_ns;
@@ -21,33 +23,36 @@ struct view_kernel_row {
 	double share;         /* share of the time of all kernels */
 	double step_ns;       /* per step; NAN: the trace has no steps; also for the next member */
 	double step_calls;
-	double blocks_per_sm; /* NAN: unknown; also for the next member */
+	double blocks_per_sm; /* mean weighted by duration; 0 without a duration; NAN: no kernel has it; also for the next member */
 	double occupancy_pct;
-	bool tensor_cores;
 };
+typedef OPS_ARRAY(struct view_kernel_row) view_kernel_list;
 
+/* The calls of an operator's name or, by shapes, of a name and input shapes. */
 struct view_operator_row {
 	struct ops_string name;
+	struct ops_string shapes; /* text, "" if not by shapes */
 	uint64_t calls;
 	int64_t host_total_ns;
 	int64_t host_self_ns;
+	int64_t host_min_ns; /* shortest call, as counted in the total */
+	int64_t host_max_ns;
 	int64_t device_total_ns;
 	int64_t device_self_ns;
-	int64_t flops; /* 0: unknown */
-	uint32_t longest; /* row of the trace: the call with the longest self time */
+	int64_t tensor_self_ns;
+	int64_t tensor_total_ns;
+	int64_t cpu_memory; /* bytes allocated minus bytes freed by the calls themselves, as in tables of averages */
+	int64_t device_memory;
+	int64_t flops;      /* 0: unknown */
+	int64_t longest_ns; /* self time of that call, on devices or else on the host */
+	uint32_t longest;   /* row of the trace: the call with the longest self time */
+	bool eligible;
 };
-
-/* Visits the first `most` operators by name, those with most device time, else host time, first. Returns false if out
- * of memory. */
-bool view_each_operator(const struct ops_views *views, size_t most,
-                        void (*visit)(void *context, const struct view_operator_row *row), void *context);
-
-/* Visits the first `most` rows of the table of kernels, longest first. Returns false if out of memory. */
-bool view_each_kernel(const struct ops_views *views, bool by_operator, size_t most,
-                      void (*visit)(void *context, const struct view_kernel_row *row), void *context);
+typedef OPS_ARRAY(struct view_operator_row) view_operator_list;
 
 struct view_category_row {
-	const char *category; /* ops_category_name() */
+	enum ops_category number;
+	const char *category; /* its name */
 	uint64_t calls;
 	int64_t total_ns;
 	double share;      /* of all device work */
@@ -55,9 +60,13 @@ struct view_category_row {
 	double step_calls;
 };
 
-/* Visits the first `most` categories of device work that occur, longest first. */
-void view_each_category(const struct ops_views *views, size_t most,
-                        void (*visit)(void *context, const struct view_category_row *row), void *context);
+/* Finds the rows of the table of kernels, longest first. This and the next function return false if out of memory; the caller
+ * must release the list in any case. */
+bool view_kernels_find(const struct ops_views *views, bool by_operator, view_kernel_list *list);
+/* Finds operators by name, without memory. Those with most device time, else host time, come first. */
+bool view_operators_find(const struct ops_views *views, view_operator_list *list);
+/* Finds the categories of device work that occur, longest first. Returns their number. */
+size_t view_categories_find(const struct ops_views *views, struct view_category_row rows[OPS_CATEGORY_COUNT]);
 
 #define VIEW_BY_OPERATOR 1u /* option of table_kernels */
 

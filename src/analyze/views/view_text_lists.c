@@ -108,31 +108,27 @@ static int64_t speed_of(const struct view_operator_row *row)
 	return row->flops > 0 && ns > 0 ? llround((double)row->flops / (double)ns * 1e9) : RESULT_NULL;
 }
 
-static void add_operator(void *context, const struct view_operator_row *row)
-{
-	add_row(context, (struct page_row){.name = row->name, .calls = row->calls, .first_ns = row->host_self_ns,
-	                                   .second_ns = row->device_self_ns, .flops_per_s = speed_of(row)},
-	        row->host_total_ns, row->longest);
-}
-
 bool page_operators(struct page *page)
 {
 	struct shown shown = {.count = 0};
+	view_operator_list list;
+	bool done = view_operators_find(page->views, &list);
 
-	if (!view_each_operator(page->views, SIZE_MAX, add_operator, &shown))
-		return false;
-	if (shown.count)
+	for (size_t i = 0; done && i < list.count; i++) {
+		const struct view_operator_row *row = &list.items[i];
+
+		add_row(&shown, (struct page_row){.name = row->name, .calls = row->calls, .first_ns = row->host_self_ns,
+		                                  .second_ns = row->device_self_ns, .flops_per_s = speed_of(row)},
+		        row->host_total_ns, row->longest);
+	}
+	if (done && shown.count)
 		put_list(page, "operators", "self CPU", shown.second_ns > 0 ? "of device" : "of CPU",
 		         WITH_LINES | (shown.second_ns > 0 ? TWO_TIMES : 0), &shown);
-	return true;
+	OPS_ARRAY_RELEASE(&list);
+	return done;
 }
 
 /* --- kernels -------------------------------------------------------------------------------------------------------- */
-
-static void add_kernel(void *context, const struct view_kernel_row *row)
-{
-	add_row(context, (struct page_row){.name = row->name, .calls = row->calls, .first_ns = row->total_ns}, row->total_ns, OPS_NONE);
-}
 
 /* Replaces the names by readable ones. */
 static bool name_kernels(struct shown *shown, struct ops_arena *arena)
@@ -153,15 +149,19 @@ bool page_kernels(struct page *page)
 {
 	struct shown shown = {.count = 0};
 	struct ops_arena arena = {0};
+	view_kernel_list list;
+	bool done = view_kernels_find(page->views, false, &list);
 
-	if (!page->views->has_kernels)
-		return true;
-	if (!view_each_kernel(page->views, false, SIZE_MAX, add_kernel, &shown))
-		return false;
-	page->out.failed |= !name_kernels(&shown, &arena);
-	put_list(page, "kernels", "time", "of kernels", 0, &shown);
+	for (size_t i = 0; done && i < list.count; i++)
+		add_row(&shown, (struct page_row){.name = list.items[i].name, .calls = list.items[i].calls, .first_ns = list.items[i].total_ns},
+		        list.items[i].total_ns, OPS_NONE);
+	if (done && shown.count) {
+		page->out.failed |= !name_kernels(&shown, &arena);
+		put_list(page, "kernels", "time", "of kernels", 0, &shown);
+	}
+	OPS_ARRAY_RELEASE(&list);
 	ops_arena_release(&arena);
-	return true;
+	return done;
 }
 
 /* --- modules -------------------------------------------------------------------------------------------------------- */
@@ -243,21 +243,19 @@ static const struct result_column communication_columns[] = {
 	{.name = "size", .type = RESULT_BYTES, PAGE_FIELD(bytes)},
 };
 
-static void put_operation(void *context, const struct view_operation *operation)
-{
-	result_add(context, &(struct page_row){.name = operation->name, .calls = operation->calls, .first_ns = operation->latency_ns,
-	                                       .bytes = operation->bytes});
-}
-
 bool page_communication(struct page *page)
 {
 	struct result_table table = {.scaled = true, .copies = true};
+	view_operation_list list;
 
 	if (!page->views->collectives.count)
 		return true;
 	RESULT_DECLARED(&table, communication_columns);
-	if (!view_each_operation(page->views, put_operation, &table))
-		table.failed = true;
+	table.failed = !view_operations_find(page->views, &list);
+	for (size_t i = 0; !table.failed && i < list.count; i++)
+		result_add(&table, &(struct page_row){.name = list.items[i].name, .calls = list.items[i].calls, .bytes = list.items[i].bytes,
+		                                      .first_ns = ops_intervals_length(&list.items[i].ranges)});
+	view_operations_release(&list);
 	page_table(page, "communication", &table, 0);
 	return true;
 }
