@@ -379,7 +379,7 @@ def assert_pages_agree(ask, path, found, peaks):
             on_device = [phases["average_device"][name]] if found["flags"]["used_devices"] else []
             share = 100 * phases["average"][name] / phases["average"]["total"]
             assert_row(row, row.name, [phases["average"][name], share, *on_device])
-        count = len(steps["names"]) if steps["from"] != "none" else 0
+        count = len({*steps["names"], *steps["left_out_names"]}) if steps["from"] != "none" else 0
         assert_list(pages.section(page, "operators").rows, operators, device, count)
         assert_list(pages.section(page, "kernels").rows, kernels, True, count)
         assert_list(pages.section(page, "modules").rows, modules, True, count)

@@ -20,7 +20,6 @@ struct name {
 };
 
 struct stacks {
-	uint32_t *of_row;      /* number of a row's stack; OPS_NONE: none */
 	struct ops_map pairs; /* pairs of name and stack */
 	struct ops_map names; /* from name to the index below */
 	OPS_ARRAY(struct name) list;
@@ -66,13 +65,13 @@ static uint32_t *number_texts(const struct ops_trace *trace)
 	return of_row;
 }
 
-static bool view_stacks_add(const struct ops_views *views, struct stacks *stacks, uint32_t row)
+static bool view_stacks_add(const struct ops_views *views, struct stacks *stacks, uint32_t row, uint32_t stack)
 {
 	uint32_t name = views->events->name[row];
 	size_t before = stacks->pairs.count;
 	struct name *entry;
 
-	if (!ops_map_add(&stacks->pairs, (uint64_t)name << 32 | stacks->of_row[row], 0))
+	if (!ops_map_add(&stacks->pairs, (uint64_t)name << 32 | stack, 0))
 		return false;
 	if (stacks->pairs.count == before)
 		return true;
@@ -100,23 +99,22 @@ static void write(const struct stacks *stacks, struct ops_json_writer *json)
 	ops_json_close(json, '}');
 }
 
-/* Counts by `of_row` and frees it; NULL means out of memory. */
-static bool view_stacks_count(const struct ops_views *views, uint32_t *of_row, struct ops_json_writer *json)
+/* Counts by the number of each row's stack; OPS_NONE: none. */
+static bool view_stacks_count(const struct ops_views *views, const uint32_t *of_row, struct ops_json_writer *json)
 {
-	struct stacks stacks = {.of_row = of_row};
-	bool done = of_row != NULL;
+	struct stacks stacks = {.list = {0}};
+	bool done = true;
 
 	for (size_t i = 0; done && i < views->nodes.count; i++) {
 		const struct view_node *node = &views->nodes.items[i];
 
-		if (node->kept == i && view_is_operator(views, node) && stacks.of_row[node->row] != OPS_NONE)
-			done = view_stacks_add(views, &stacks, node->row);
+		if (node->kept == i && view_is_operator(views, node) && of_row[node->row] != OPS_NONE)
+			done = view_stacks_add(views, &stacks, node->row, of_row[node->row]);
 	}
-	if (done)
+	if (done) {
 		OPS_ARRAY_SORT(&stacks.list, view_stacks_compare);
-	if (done)
 		write(&stacks, json);
-	ops_free(stacks.of_row);
+	}
 	ops_map_release(&stacks.pairs);
 	ops_map_release(&stacks.names);
 	OPS_ARRAY_RELEASE(&stacks.list);
@@ -125,12 +123,18 @@ static bool view_stacks_count(const struct ops_views *views, uint32_t *of_row, s
 
 bool view_write_call_stacks(const struct ops_views *views, struct ops_json_writer *json)
 {
+	uint32_t *callers = number_callers(views->trace), *texts = NULL;
 	size_t functions;
+	bool done;
 
 	ops_trace_functions(views->trace, &functions); /* only in recordings */
+	texts = functions ? NULL : number_texts(views->trace);
+	done = callers && (functions || texts);
 	ops_json_key(json, "call_stacks");
-	if (!view_stacks_count(views, functions ? number_callers(views->trace) : number_texts(views->trace), json))
-		return false;
+	done = done && view_stacks_count(views, functions ? callers : texts, json);
 	ops_json_key(json, "python_stacks");
-	return view_stacks_count(views, number_callers(views->trace), json);
+	done = done && view_stacks_count(views, callers, json);
+	ops_free(callers);
+	ops_free(texts);
+	return done;
 }

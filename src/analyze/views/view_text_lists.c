@@ -71,7 +71,7 @@ static void put_list(struct page *page, const char *title, const char *first, co
 	double sum_ns = two ? shown->second_ns : shown->first_ns, most = 0;
 	struct result_table table = {.scaled = true, .copies = true};
 	struct ops_buffer where = {0};
-	size_t steps = page->views->unmarked ? 0 : page->views->steps.count;
+	double steps = view_step_divisor(page->views);
 
 	for (size_t i = 0; i < shown->count && i < PAGE_ROWS; i++)
 		options |= shown->rows[i].flops_per_s > 0 ? WITH_SPEED : 0;
@@ -89,7 +89,7 @@ static void put_list(struct page *page, const char *title, const char *first, co
 		most = share > most ? share : most;
 		row->percent = 100 * share;
 		row->bar = most > 0 ? share / most : 0;
-		row->step_ns = steps ? llround((double)ns / (double)steps) : 0;
+		row->step_ns = steps > 0 ? llround((double)ns / steps) : 0;
 		row->where = page_line(page, shown->calls_at[i], &where);
 		result_add(&table, row);
 	}
