@@ -12,6 +12,7 @@
 /* Maximum nesting of operators. */
 #define DEPTH_MAX 64
 #define CHAIN_MIN 0.25 /* minimum share of the iterations of a loop in its longest chain */
+#define RECURRENT_AMONG 4 /* a quarter of the loops at a line decides, since single operators may be slow */
 
 struct tracing {
 	struct ops_map makers; /* from memory to the outermost operator that created or wrote it last */
@@ -123,24 +124,30 @@ bool advice_find_recurrent(struct advice *advice)
 {
 	size_t count = advice->events->count + 1;
 	struct tracing tracing = {.makers = {0}};
+	uint8_t *recurrent;
 	bool done;
 
 	if (!advice->loops.count)
 		return true;
+	recurrent = ops_alloc_zeroed(advice->loops.count, 1);
 	tracing.memory_rows = advice_memory_rows(advice);
 	tracing.seen = ops_alloc_zeroed(advice->loops.count, sizeof(*tracing.seen));
 	tracing.iteration_of = ops_alloc_zeroed(count, sizeof(*tracing.iteration_of));
 	tracing.dependent = ops_alloc_zeroed(count, 1);
 	tracing.chain = ops_alloc_zeroed(count, sizeof(*tracing.chain));
-	done = tracing.memory_rows && tracing.seen && tracing.iteration_of && tracing.dependent && tracing.chain &&
+	done = recurrent && tracing.memory_rows && tracing.seen && tracing.iteration_of && tracing.dependent && tracing.chain &&
 	       advice_recurrent_walk(&tracing, advice);
 	for (size_t i = 0; done && i < advice->loops.count; i++) {
 		struct advice_loop *loop = &advice->loops.items[i];
 
 		if (loop->dependent_ns <= loop->operators_ns / 2)
 			loop->chain = 0;
-		loop->recurrent = loop->chain > 0 && loop->chain >= CHAIN_MIN * loop->iterations;
+		recurrent[i] = loop->chain > 0 && loop->chain >= CHAIN_MIN * loop->iterations;
 	}
+	done = done && advice_loops_agree(advice, recurrent, RECURRENT_AMONG);
+	for (size_t i = 0; done && i < advice->loops.count; i++)
+		advice->loops.items[i].recurrent = recurrent[i];
+	ops_free(recurrent);
 	ops_map_release(&tracing.makers);
 	ops_free(tracing.memory_rows);
 	ops_free(tracing.seen);

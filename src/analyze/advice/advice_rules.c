@@ -26,6 +26,7 @@
 	X(growing)        \
 	X(concatenation)  \
 	X(slices)         \
+	X(slice_gradients) \
 	X(types)          \
 	X(layouts)        \
 	X(columns)        \

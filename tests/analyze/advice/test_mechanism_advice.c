@@ -136,6 +136,70 @@ static void chosen(struct writer *w, bool cause)
 	allocate(w, GRADIENT, -400000);
 }
 
+#define CHOICES 0x50000u
+#define MASK 0x60000u
+
+/* Layers for all of 1000 rows, each multiplied by where the choice of the row is equal to its number. Two numbers may share the rows evenly. */
+static void experts(struct writer *w, bool cause)
+{
+	allocate(w, CHOICES, 8000);
+	USE(w, "aten::argmax", 1000, -1, {INPUT, 1000, 1000, 0, false});
+	for (int expert = 0; expert < (cause ? 4 : 2); expert++) {
+		allocate(w, MASK, 1000);
+		USE(w, "aten::eq", 1000, expert, {CHOICES, 1000, 1, 8000, TENSOR_OF(4)});
+		allocate(w, LARGE, 400000);
+		USE(w, "aten::linear", 100000, -1, {INPUT, 1000, 1000, 0, false}, {WEIGHT, 100, 1000, 0, false});
+		allocate(w, SMALL, 400000);
+		USE(w, "aten::mul", 1000, -1, {LARGE, 1000, 100, 0, false}, {MASK, 1000, 1, 1000, TENSOR_OF(11)});
+		allocate(w, LARGE, -400000);
+		allocate(w, MASK, -1000);
+		USE(w, "aten::sort", 1000, -1, {SMALL, 1000, 100, 0, false});
+		allocate(w, SMALL, -400000);
+	}
+	allocate(w, CHOICES, -8000);
+}
+
+/* Two layers whose results are stacked, and of which indices pick a tenth or nearly all. */
+static void picked(struct writer *w, bool cause)
+{
+	int64_t bytes = cause ? 80000 : 700000, columns = cause ? 20 : 175;
+
+	allocate(w, LARGE, 400000);
+	USE(w, "aten::linear", 100000, -1, {INPUT, 1000, 1000, 0, false}, {WEIGHT, 100, 1000, 0, false});
+	allocate(w, GRADIENT, 400000);
+	USE(w, "aten::linear", 100000, -1, {INPUT, 1000, 1000, 0, false}, {WEIGHT, 100, 1000, 0, false});
+	allocate(w, MASK, 800000);
+	USE(w, "aten::stack", 1000, -1, {LARGE, 1000, 100, 0, false}, {GRADIENT, 1000, 100, 0, false});
+	allocate(w, SMALL, bytes);
+	USE(w, "aten::gather", 1000, -1, {MASK, 1000, 200, 0, false});
+	allocate(w, LARGE, -400000);
+	allocate(w, GRADIENT, -400000);
+	allocate(w, MASK, -800000);
+	USE(w, "aten::sort", 1000, -1, {SMALL, 1000, columns, 0, false});
+	allocate(w, SMALL, -bytes);
+}
+
+/* Ten or five rows of a tensor, each with its node in the backward pass. */
+static void rows_with_gradients(struct writer *w, bool cause)
+{
+	int count = cause ? 10 : 5;
+
+	allocate(w, LARGE, 400000);
+	USE(w, "aten::linear", 100000, -1, {INPUT, 1000, 1000, 0, false}, {WEIGHT, 100, 1000, 0, false});
+	for (int i = 0; i < count; i++) {
+		w->sequence = 10 + i;
+		USE(w, "aten::select", 1000, i, {LARGE, 1000, 100, 0, false});
+	}
+	for (int i = count; i-- > 0;) {
+		w->sequence = 10 + i;
+		allocate(w, GRADIENT, 400000);
+		USE(w, "SelectBackward0", 20000, -1, {SMALL, 1, 100, 0, false});
+		allocate(w, GRADIENT, -400000);
+	}
+	w->sequence = 0;
+	allocate(w, LARGE, -400000);
+}
+
 static void finds_results_that_are_chosen_by_a_mask(void **state)
 {
 	(void)state;
@@ -431,6 +495,9 @@ static void test_mechanism_advice_finds_causes(void **state)
 		{"multiplied-by-zero", weighted, 0.4},
 		{"multiplied-by-zero", mixture, 0.3},
 		{"masked-results", masked, 0.9 * 0.3},
+		{"masked-results", experts, 0.75 * 0.4},
+		{"masked-results", picked, 0},
+		{"gradients-of-parts", rows_with_gradients, 0},
 		{"complex-transform", signals, 0.25},
 	};
 
