@@ -6,9 +6,12 @@ CPU time of the process, the recorder's threads included, as a share of a step w
 wall-clock time without waits for a processor). A block is measured for BLOCK_SECONDS at least, because the threads work once a second, and after WARM_UP_SECONDS,
 because a black box that starts looks up the names of everything.
 
-    bench/black_box.py ROUNDS [--settled SECONDS] [PROGRAM…]
+    bench/black_box.py ROUNDS [--settled SECONDS | --detail DETAIL[:GROUP]] [--slices] [PROGRAM…]
 
 All detail is recorded. With --settled, the program first runs for SECONDS with the default budget, which selects the detail.
+
+With --slices, for tiny steps, the figure is the sum of two: of the thread of the steps, the lower quartile of the CPU time of slices of 64
+steps, which other programs disturb less; and of the other threads, which are the recorder's, all their CPU time.
 """
 
 from __future__ import annotations
@@ -30,6 +33,9 @@ from opstrobe import _core
 WARM_UP = 3  # steps of a block that do not count, at least
 WARM_UP_SECONDS = 0.5
 BLOCK_SECONDS = 1.5
+SLICE_STEPS = 64
+SLICED_WARM_UP_SECONDS = 0.3
+SLICED_BLOCK_SECONDS = 0.4
 
 
 def resnet18() -> Callable[[], Any]:
@@ -143,6 +149,22 @@ def _block(step: Callable[[], Any], steps: int) -> tuple[float, float]:
     return (time.process_time_ns() - cpu) / done, (time.perf_counter_ns() - _waited_ns() - wall) / done
 
 
+def _sliced_block(step: Callable[[], Any]) -> tuple[float, float]:
+    """As _block, but of the thread of the steps the lower quartile of slices."""
+    _steps_of(step, WARM_UP, SLICED_WARM_UP_SECONDS)
+    slices = []
+    process, thread = time.process_time_ns(), time.thread_time_ns()
+    end = time.perf_counter() + SLICED_BLOCK_SECONDS
+    while time.perf_counter() < end:
+        begin = time.thread_time_ns()
+        for _ in range(SLICE_STEPS):
+            step()
+        slices.append((time.thread_time_ns() - begin) / SLICE_STEPS)
+    others = (time.process_time_ns() - process) - (time.thread_time_ns() - thread)
+    own = statistics.quantiles(slices, n=4)[0]
+    return own + others / (len(slices) * SLICE_STEPS), own
+
+
 def _waited_ns() -> int:
     with open("/proc/thread-self/schedstat", encoding="ascii") as file:
         return int(file.read().split()[1])
@@ -175,20 +197,26 @@ def settled_detail(name: str, seconds: float) -> str:
         return detail if _core.watch_group() == 1 else f"{detail}:{_core.watch_group()}"
 
 
-def black_box_cost(name: str, rounds: int, detail: str | None = None, **options: Any) -> dict[str, float]:
+def black_box_cost(
+    name: str, rounds: int, detail: str | None = None, *, slices: bool = False, **options: Any
+) -> dict[str, float]:
     """What the black box adds to a step (`share`, of it), its 95 % interval, and the step without it in ns."""
     make, steps = PROGRAMS[name]
     torch.set_num_threads(1)
     torch.manual_seed(0)
     step = make()
+
+    def block() -> tuple[float, float]:
+        return _sliced_block(step) if slices else _block(step, steps)
+
     added, plain_cpu, plain_wall = [], [], []
     with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
         box = opstrobe.black_box(spill=folder, incidents=folder, budget=0, **options)
         if detail is not None:
             box.budget = -1  # no shadow steps, which would end with all detail
-        _block(step, steps)
+        block()
         for number in range(rounds):
-            figures = {}
+            figures: dict[bool, tuple[float, float]] = {}
             for recorded in (False, True) if number % 2 else (True, False):
                 if recorded:
                     with box:
@@ -196,9 +224,9 @@ def black_box_cost(name: str, rounds: int, detail: str | None = None, **options:
                             level, _, group = detail.partition(":")
                             _core.watch_set_detail(level, int(group or 1))
                             box._each_second()
-                        figures[recorded] = _block(step, steps)
+                        figures[recorded] = block()
                 else:
-                    figures[recorded] = _block(step, steps)
+                    figures[recorded] = block()
             added.append(figures[True][0] - figures[False][0])
             plain_cpu.append(figures[False][0])
             plain_wall.append(figures[False][1])
@@ -213,11 +241,13 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("rounds", type=int)
     parser.add_argument("--settled", type=float)
+    parser.add_argument("--detail")
+    parser.add_argument("--slices", action="store_true")
     parser.add_argument("programs", nargs="*")
     given = parser.parse_intermixed_args()
     for program in given.programs or PROGRAMS:
-        detail = None if given.settled is None else settled_detail(program, given.settled)
-        cost = black_box_cost(program, given.rounds, detail)
+        detail = given.detail if given.settled is None else settled_detail(program, given.settled)
+        cost = black_box_cost(program, given.rounds, detail, slices=given.slices)
         print(
             f"{program:<24} {cost['base'] / 1e6:8.3f} ms a step  {100 * cost['share']:5.2f} % "
             f"({100 * cost['low']:.2f} to {100 * cost['high']:.2f} %)  {detail or 'operators'}",

@@ -33,6 +33,7 @@ struct ops_ext_state {
 	PyTypeObject *record_function;    /* record_function.c */
 	PyTypeObject *tensor_watch;       /* tensor_watch.c */
 	PyTypeObject *step_marks;         /* step_marks.c */
+	PyTypeObject *quick_step;         /* step_marks.c */
 	PyTypeObject *raw_fields;         /* raw_fields.c */
 	PyTypeObject *kineto_event;       /* kineto_event.c */
 	PyTypeObject *event_tree;         /* event_tree.c */

@@ -113,6 +113,7 @@ static int module_traverse(PyObject *module, visitproc visit, void *arg)
 	Py_VISIT(state->record_function);
 	Py_VISIT(state->tensor_watch);
 	Py_VISIT(state->step_marks);
+	Py_VISIT(state->quick_step);
 	Py_VISIT(state->raw_fields);
 	Py_VISIT(state->kineto_event);
 	Py_VISIT(state->event_tree);
@@ -138,6 +139,7 @@ static int module_clear(PyObject *module)
 	Py_CLEAR(state->record_function);
 	Py_CLEAR(state->tensor_watch);
 	Py_CLEAR(state->step_marks);
+	Py_CLEAR(state->quick_step);
 	Py_CLEAR(state->raw_fields);
 	Py_CLEAR(state->kineto_event);
 	Py_CLEAR(state->event_tree);

@@ -77,14 +77,17 @@ static bool marks_is_chosen(struct step_marks *self, PyObject *optimizer)
 	return self->optimizer != NULL;
 }
 
+static bool marks_enter_step(struct step_marks *self, PyObject *optimizer)
+{
+	if (self->inside || self->source > OPTIMIZER || !marks_is_chosen(self, optimizer))
+		return false;
+	self->inside = true;
+	return true;
+}
+
 static PyObject *marks_enter(PyObject *object, PyObject *optimizer)
 {
-	struct step_marks *self = (struct step_marks *)object;
-
-	if (self->inside || self->source > OPTIMIZER || !marks_is_chosen(self, optimizer))
-		Py_RETURN_FALSE;
-	self->inside = true;
-	Py_RETURN_TRUE;
+	return PyBool_FromLong(marks_enter_step((struct step_marks *)object, optimizer));
 }
 
 static PyObject *marks_leave(PyObject *object, PyObject *unused)
@@ -212,7 +215,113 @@ static PyType_Spec marks_spec = {
 	.slots = marks_slots,
 };
 
+/* --- a step() that is marked without Python ------------------------------------------------------------------------------- */
+
+/* In a class, does what the function `python` does, which marks the steps of `inner`: a function of Python around each step takes a
+ * microsecond between operators that evict it from the caches. Only direct calls, optimizer.step(), use it; whoever looks at the method
+ * gets `python`. */
+struct quick_step {
+	PyObject_HEAD
+	vectorcallfunc call;
+	PyObject *marks, *inner, *python;
+};
+
+static PyObject *quick_step_call(PyObject *object, PyObject *const *args, size_t count, PyObject *names)
+{
+	struct quick_step *self = (struct quick_step *)object;
+	struct step_marks *marks = (struct step_marks *)self->marks;
+	PyObject *result, *left;
+
+	if (!PyVectorcall_NARGS(count) || !marks_enter_step(marks, args[0]))
+		return PyObject_Vectorcall(self->inner, args, count, names);
+	result = PyObject_Vectorcall(self->inner, args, count, names);
+	marks->inside = false;
+	left = result ? marks_end_step(marks, OPTIMIZER) : NULL;
+	if (!left)
+		Py_CLEAR(result);
+	Py_XDECREF(left);
+	return result;
+}
+
+static PyObject *quick_step_get(PyObject *object, PyObject *optimizer, PyObject *type)
+{
+	PyObject *python = ((struct quick_step *)object)->python;
+
+	return Py_TYPE(python)->tp_descr_get ? Py_TYPE(python)->tp_descr_get(python, optimizer, type) : Py_NewRef(python);
+}
+
+static PyObject *quick_step_new(PyTypeObject *type, PyObject *args, PyObject *unused)
+{
+	const struct ops_ext_state *state = PyType_GetModuleState(type);
+	struct quick_step *self;
+	PyObject *marks, *inner, *python;
+
+	(void)unused;
+	if (!state || !PyArg_ParseTuple(args, "O!OO:QuickStep", state->step_marks, &marks, &inner, &python))
+		return NULL;
+	self = (struct quick_step *)type->tp_alloc(type, 0);
+	if (!self)
+		return NULL;
+	self->call = quick_step_call;
+	self->marks = Py_NewRef(marks);
+	self->inner = Py_NewRef(inner);
+	self->python = Py_NewRef(python);
+	return (PyObject *)self;
+}
+
+static int quick_step_traverse(PyObject *object, visitproc visit, void *arg)
+{
+	struct quick_step *self = (struct quick_step *)object;
+
+	Py_VISIT(Py_TYPE(object));
+	Py_VISIT(self->marks);
+	Py_VISIT(self->inner);
+	Py_VISIT(self->python);
+	return 0;
+}
+
+static void quick_step_dealloc(PyObject *object)
+{
+	struct quick_step *self = (struct quick_step *)object;
+	PyTypeObject *type = Py_TYPE(object);
+
+	PyObject_GC_UnTrack(object);
+	Py_XDECREF(self->marks);
+	Py_XDECREF(self->inner);
+	Py_XDECREF(self->python);
+	type->tp_free(object);
+	Py_DECREF(type);
+}
+
+static PyMemberDef quick_step_members[] = {
+	{"__vectorcalloffset__", T_PYSSIZET, offsetof(struct quick_step, call), READONLY, NULL},
+	{"python", T_OBJECT_EX, offsetof(struct quick_step, python), READONLY, "The function of which this is the quick form."},
+	{NULL, 0, 0, 0, NULL},
+};
+
+static PyType_Slot quick_step_slots[] = {
+	{Py_tp_doc, "QuickStep(marks, inner, python, /)\n--\n\nMarks the steps of the method `inner`, as the function `python` does."},
+	{Py_tp_new, quick_step_new},
+	{Py_tp_dealloc, quick_step_dealloc},
+	{Py_tp_traverse, quick_step_traverse},
+	{Py_tp_call, PyVectorcall_Call},
+	{Py_tp_descr_get, quick_step_get},
+	{Py_tp_members, quick_step_members},
+	{0, NULL},
+};
+
+static PyType_Spec quick_step_spec = {
+	.name = "opstrobe._core.QuickStep",
+	.basicsize = sizeof(struct quick_step),
+	.flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR,
+	.slots = quick_step_slots,
+};
+
 int ops_ext_add_step_marks(PyObject *module)
 {
-	return ops_ext_add_type(module, &marks_spec, &ops_ext_state_of_module(module)->step_marks);
+	struct ops_ext_state *state = ops_ext_state_of_module(module);
+
+	if (ops_ext_add_type(module, &marks_spec, &state->step_marks))
+		return -1;
+	return ops_ext_add_type(module, &quick_step_spec, &state->quick_step);
 }

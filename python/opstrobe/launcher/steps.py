@@ -9,6 +9,7 @@ the same rules from traces that mark none (docs/reference/definitions.md).
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -16,6 +17,14 @@ from opstrobe import _core
 
 # Sources of step ends, in order of priority: a better source replaces the others. step_marks.c has the number of _OPTIMIZER.
 _NOBODY, _BATCHES, _OPTIMIZER, _PROGRAM, _STOPPED = range(5)
+
+
+def _with_subclasses(of: type) -> list[Any]:
+    """Returns the class and all classes that are derived from it."""
+    classes = [of]
+    for each in classes:
+        classes += each.__subclasses__()
+    return classes
 
 
 class StepWatch:
@@ -37,6 +46,9 @@ class StepWatch:
         self._say = say
         self._begins_with_batch = False
         self._has_optimizer = False
+        self._compiles = False
+        self._patch_compiler: Callable[[], Any] | None = None
+        self._quick_steps: dict[Any, _core.QuickStep] = {}  # by the function that each replaces
         self._watch_optimizers()
         self._watch_scaler()
         self._watch_batches()
@@ -49,6 +61,45 @@ class StepWatch:
 
     def restart(self, ended: Callable[[int, int], object] | None, due: Callable[[], object] | None = None) -> None:
         self._marks.restart(ended, due)
+
+    def quicken(self) -> None:
+        """Replaces the functions around the step() of optimizers by quicker ones of C, unless the program compiles
+        something: torch's compiler can only follow functions of Python."""
+        from torch.optim import Optimizer
+
+        if self._compiles or not self._watch_compiler():
+            return
+        for of in _with_subclasses(Optimizer):
+            quick = self._quick_steps.get(vars(of).get("step"))
+            if quick is not None:
+                of.step = quick
+
+    def _watch_compiler(self) -> bool:
+        """Returns whether torch's compiler is loaded and has not been used. Torch calls TorchPatcher.patch before it
+        compiles the first function."""
+        from torch.optim import Optimizer
+
+        patcher: Any = getattr(sys.modules.get("torch._dynamo.eval_frame"), "TorchPatcher", None)
+        inner = getattr(patcher, "patch", None)
+        if inner is None or inner is self._patch_compiler:
+            return inner is not None
+        cache_info = getattr(inner, "cache_info", None)
+        if cache_info is None or cache_info().currsize:
+            self._compiles = True
+            return False
+
+        @functools.wraps(inner)
+        def patch() -> Any:
+            self._compiles = True
+            for of in _with_subclasses(Optimizer):
+                step = vars(of).get("step")
+                if isinstance(step, _core.QuickStep):
+                    of.step = step.python
+            return inner()
+
+        self._patch_compiler = patch
+        patcher.patch = staticmethod(patch)
+        return True
 
     def _watch_optimizers(self) -> None:
         """Optimizers have hooks for their step(), but they are called within the range `Optimizer.step#…` that torch
@@ -77,6 +128,7 @@ class StepWatch:
                 leave()
                 return result
 
+            self._quick_steps[step] = _core.QuickStep(marks, inner, step)
             return step
 
         def profile_hook_step(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -93,11 +145,9 @@ class StepWatch:
                 marks.begin()
 
         # Classes that were used before already have the range.
-        classes = [Optimizer]
-        for of in classes:
-            classes += of.__subclasses__()
+        for of in _with_subclasses(Optimizer):
             if getattr(vars(of).get("step"), "hooked", False):
-                of.step = watched(of.step)  # type: ignore[method-assign]
+                of.step = watched(of.step)
         Optimizer.profile_hook_step = staticmethod(profile_hook_step)  # type: ignore[assignment, method-assign]
         Optimizer.add_param_group = made  # type: ignore[assignment, method-assign]
 

@@ -244,6 +244,8 @@ class black_box:
         if self._profile is not None and self._profile.profiler is not None and self._pid == os.getpid():
             self._profile.profiler.check_spill()
             self._profile.profiler.apply_detail()
+            if _steps is not None:
+                _steps.quicken()
 
     def _end_unwatched_step(self, begin: int, end: int) -> None:
         if self._profile is not None and self._pid == os.getpid():
