@@ -7,8 +7,10 @@
 
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/search.h"
 #include "base/text.h"
+#include "trace/derived.h"
 
 #define GRAPH (OPS_CALL_LAUNCH | OPS_CALL_GRAPH)
 
@@ -130,4 +132,28 @@ unsigned ops_call_of(struct ops_string name)
 	if (!entry)
 		return memory_call(base);
 	return calls[((const char *)entry - (const char *)calls) / sizeof(calls[0])].what;
+}
+
+#define KNOWN 128u /* above the bits of enum ops_call */
+
+static void calls_derive(const struct ops_trace *trace, struct ops_derived_object *ret_made)
+{
+	const struct ops_events *events = ops_trace_events(trace);
+	size_t count = ops_trace_string_count(trace);
+	uint8_t *by_name = ops_alloc_zeroed(count + 1, 1);
+
+	for (size_t row = 0; by_name && row < events->count; row++) {
+		uint32_t name = events->name[row];
+
+		if (!by_name[name])
+			by_name[name] = (uint8_t)(KNOWN | ops_call_of(ops_trace_string(trace, name)));
+	}
+	for (size_t i = 0; by_name && i < count; i++)
+		by_name[i] &= (uint8_t)~KNOWN;
+	*ret_made = (struct ops_derived_object){by_name, ops_free, count};
+}
+
+const uint8_t *ops_calls_by_name(const struct ops_trace *trace)
+{
+	return ops_trace_derive(trace, OPS_DERIVED_CALLS, calls_derive);
 }

@@ -21,5 +21,7 @@ enum ops_call {
 /* Returns bits of enum ops_call, 0 for any other name. Suffixes that only denote a version ("_v2", "_ptsz") are
  * ignored. */
 unsigned ops_call_of(struct ops_string name);
+/* Returns the bits by string id, for names of a trace's events. Returns NULL if out of memory. */
+const uint8_t *ops_calls_by_name(const struct ops_trace *trace);
 
 #endif

@@ -22,7 +22,6 @@
 #include "trace/derived.h"
 #include "trace/kinds.h"
 
-#define CALL_KNOWN 128u /* above the bits of enum ops_call */
 
 /* A range of `calls` or of `work`. */
 struct sequence {
@@ -61,7 +60,7 @@ struct capture_finder {
 	const struct ops_events *events;
 	const struct ops_track *tracks;
 	const uint32_t *launchers;
-	uint8_t *call_of_name; /* by string: CALL_KNOWN and bits of enum ops_call; 0: unknown */
+	const uint8_t *calls_by_name;
 	uint8_t *does_work; /* by row: a call that has device work */
 	OPS_ARRAY(struct capture) captures; /* in order of start */
 	struct ops_intervals times; /* see struct ops_captures */
@@ -73,16 +72,10 @@ struct capture_finder {
 	size_t known;
 };
 
-/* Returns bits of enum ops_call, cached by string. */
+/* Returns bits of enum ops_call. */
 static unsigned call_of_row(const struct capture_finder *finder, uint32_t row)
 {
-	uint32_t name = finder->events->name[row];
-
-	if (!ops_kind_is_call(finder->events->kind[row]))
-		return 0;
-	if (!finder->call_of_name[name])
-		finder->call_of_name[name] = (uint8_t)(CALL_KNOWN | ops_call_of(ops_trace_string(finder->trace, name)));
-	return finder->call_of_name[name] & ~CALL_KNOWN;
+	return ops_kind_is_call(finder->events->kind[row]) ? finder->calls_by_name[finder->events->name[row]] : 0;
 }
 
 static void add_to_shape(struct sequence *sequence, enum ops_event_kind kind)
@@ -457,8 +450,8 @@ static void captures_derive(const struct ops_trace *trace, struct ops_derived_ob
 	struct ops_captures *captures = ops_alloc_zeroed(1, sizeof(*captures));
 	bool done;
 
-	finder.call_of_name = ops_alloc_zeroed(ops_trace_string_count(trace) + 1, 1);
-	done = captures && finder.call_of_name && finder.launchers && find_captures(&finder) && add_replayed_work(&finder);
+	finder.calls_by_name = ops_calls_by_name(trace);
+	done = captures && finder.calls_by_name && finder.launchers && find_captures(&finder) && add_replayed_work(&finder);
 	/* In a trace without captures, origins equal ops_launchers(). */
 	if (done && finder.captures.count && finder.work.count)
 		done = find_origins(&finder);
@@ -477,7 +470,6 @@ static void captures_derive(const struct ops_trace *trace, struct ops_derived_ob
 	OPS_ARRAY_RELEASE(&finder.replays);
 	ops_map_release(&finder.by_shape);
 	ops_free(finder.does_work);
-	ops_free(finder.call_of_name);
 }
 
 const struct ops_captures *ops_captures_of(const struct ops_trace *trace)

@@ -12,14 +12,6 @@
 
 /* --- calls ------------------------------------------------------------------------------------------------------------ */
 
-/* Returns true if a call of that name starts device work. The answer is cached by string. */
-static bool starts_work(const struct ops_trace *trace, uint8_t *known, uint32_t name)
-{
-	if (!known[name])
-		known[name] = ops_call_of(ops_trace_string(trace, name)) & OPS_CALL_STARTS_WORK ? 2 : 1;
-	return known[name] == 2;
-}
-
 static bool expect_calls(const struct ops_events *events, struct ops_map *calls)
 {
 	struct ops_map_keys keys = {0};
@@ -34,8 +26,8 @@ static bool expect_calls(const struct ops_events *events, struct ops_map *calls)
 static bool map_calls(const struct ops_trace *trace, struct ops_map *calls)
 {
 	const struct ops_events *events = ops_trace_events(trace);
-	uint8_t *known = ops_alloc_zeroed(ops_trace_string_count(trace) + 1, 1);
-	bool done = known && expect_calls(events, calls);
+	const uint8_t *by_name = ops_calls_by_name(trace);
+	bool done = by_name && expect_calls(events, calls);
 
 	for (uint32_t row = 0; done && row < events->count; row++) {
 		uint32_t *call;
@@ -44,11 +36,10 @@ static bool map_calls(const struct ops_trace *trace, struct ops_map *calls)
 			continue;
 		call = ops_map_slot(calls, (uint64_t)events->correlation[row], row);
 		done = call != NULL;
-		if (done && *call != row && starts_work(trace, known, events->name[row]) &&
-		    !starts_work(trace, known, events->name[*call]))
+		if (done && *call != row && (by_name[events->name[row]] & OPS_CALL_STARTS_WORK) &&
+		    !(by_name[events->name[*call]] & OPS_CALL_STARTS_WORK))
 			*call = row;
 	}
-	ops_free(known);
 	return done;
 }
 

@@ -11,6 +11,7 @@
 #include <opstrobe/trace.h>
 
 enum ops_derived {
+	OPS_DERIVED_CALLS,        /* derive/calls.h */
 	OPS_DERIVED_LAUNCHERS,    /* derive/launches.h */
 	OPS_DERIVED_CAPTURES,     /* derive/captures.h */
 	OPS_DERIVED_FORWARD_ROWS, /* derive/backward.h */

@@ -64,7 +64,7 @@ static const char *const loading[] = {"*LaunchKernel*", "*ModuleLaunch*", "*Modu
 
 struct walk {
 	const struct advice *advice;
-	uint8_t *synchronises; /* by string: a call that returns after the device has finished, or has received its data */
+	const uint8_t *calls; /* by name */
 	uint8_t *loads;        /* by string */
 	uint8_t *uploads;      /* by row: a child copies to the device */
 	uint32_t *current;     /* by track: the innermost row that has begun */
@@ -82,7 +82,7 @@ static void walk_to(struct walk *walk, int64_t time_ns)
 		if (events->flags[row] & (OPS_EVENT_HIDDEN | OPS_EVENT_ASYNC))
 			continue;
 		walk->current[events->track[row]] = row;
-		if (walk->synchronises[events->name[row]] && walk->advice->views->parts[row] == VIEW_LAUNCH &&
+		if ((walk->calls[events->name[row]] & OPS_CALL_BLOCKS) && walk->advice->views->parts[row] == VIEW_LAUNCH &&
 		    (walk->sync == OPS_NONE || events->end_ns[row] > events->end_ns[walk->sync]))
 			walk->sync = row;
 	}
@@ -155,7 +155,7 @@ static uint8_t cause_of(struct walk *walk, struct advice_gap *gap)
 	if (gap->row != OPS_NONE && advice->views->parts[gap->row] == VIEW_LAUNCH) {
 		uint32_t name = advice->events->name[gap->row];
 
-		if (walk->synchronises[name])
+		if (walk->calls[name] & OPS_CALL_BLOCKS)
 			return cause_of_sync(walk, gap, gap->row);
 		if (walk->loads[name] && advice_host_ns(advice, gap->row) > LAUNCH_NS_MAX)
 			return ADVICE_IDLE_LOAD;
@@ -209,16 +209,6 @@ static void add_idle(struct advice_idle *idle, struct advice_gap *gap, const str
 	idle->ns[gap->cause] = ops_sum(idle->ns[gap->cause], gap->ns);
 }
 
-static uint8_t *find_blocking(const struct advice *advice)
-{
-	size_t count = ops_trace_string_count(advice->trace);
-	uint8_t *which = ops_alloc_zeroed(count + 1, sizeof(*which));
-
-	for (size_t i = 0; which && i < count; i++)
-		which[i] = (ops_call_of(ops_trace_string(advice->trace, (uint32_t)i)) & OPS_CALL_BLOCKS) != 0;
-	return which;
-}
-
 static bool find_causes(struct advice *advice, const struct ops_intervals *steady)
 {
 	struct walk walk = {.advice = advice, .sync = OPS_NONE};
@@ -226,10 +216,10 @@ static bool find_causes(struct advice *advice, const struct ops_intervals *stead
 	bool done;
 
 	ops_trace_tracks(advice->trace, &tracks);
-	walk.synchronises = find_blocking(advice);
+	walk.calls = ops_calls_by_name(advice->trace);
 	walk.loads = advice_names(advice, loading);
 	walk.current = ops_alloc_none(tracks + 1);
-	done = walk.synchronises && walk.loads && walk.current && find_uploads(&walk);
+	done = walk.calls && walk.loads && walk.current && find_uploads(&walk);
 	for (size_t i = 0; done && i < advice->idle.gaps.count; i++) {
 		struct advice_gap *gap = &advice->idle.gaps.items[i];
 
@@ -237,7 +227,6 @@ static bool find_causes(struct advice *advice, const struct ops_intervals *stead
 		gap->before_ns = i ? ops_sum(gap[-1].before_ns, host_ns(&gap[-1], gap[-1].end_ns)) : 0;
 		add_idle(&advice->idle, gap, steady, &cursor);
 	}
-	ops_free(walk.synchronises);
 	ops_free(walk.loads);
 	ops_free(walk.uploads);
 	ops_free(walk.current);

@@ -172,11 +172,15 @@ static enum ops_code event_set_choose(const struct event_set *set, struct event_
 static enum ops_code event_set_filter(struct event_set *set, struct event_table *table)
 {
 	bool filtered = !set->all_steps && set->steps.count >= 2;
+	enum ops_code code;
 
 	set->leaves_out |= filtered && !set->include_last && set->device != EVENT_MTIA;
 	if (!event_steps_filter(table, filtered, set->device == EVENT_MTIA, set->include_last))
 		return ops_fault_memory(set->error);
-	return event_set_choose(set, table);
+	code = event_set_choose(set, table);
+	for (size_t i = 0; !code && i < table->kept_count; i++)
+		table->rows[table->kept[i]].is_kept = true;
+	return code;
 }
 
 const struct event_table *event_set_table(struct event_set *set, size_t i)

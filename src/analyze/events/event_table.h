@@ -53,6 +53,7 @@ struct event_row {
 	uint32_t partner; /* row on the other side of its correlation; of several, the last */
 	uint8_t kind;   /* enum ops_event_kind */
 	uint8_t class_; /* enum event_class */
+	bool is_kept;   /* see event_table.kept */
 	bool on_device; /* has a stream and is device work, which excludes synchronisation */
 };
 

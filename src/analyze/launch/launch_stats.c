@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/order.h"
+#include "derive/calls.h"
 
 #define FIRST_ROWS 5
 
@@ -75,27 +76,24 @@ static bool launch_stats_add(struct launches *launches, const struct event_table
 	       numbers_push(&launches->delay, delay);
 }
 
-static bool launch_stats_collect(struct launches *launches, const struct event_table *table, const uint8_t *kinds, bool memory)
+static bool launch_stats_collect(struct launches *launches, const struct event_table *table, bool memory)
 {
-	uint8_t *is_kept = ops_alloc_zeroed(table->count + 1, 1);
-	bool done = is_kept;
+	const uint8_t *calls = ops_calls_by_name(table->trace);
+	unsigned counted = OPS_CALL_LAUNCH | (memory ? OPS_CALL_COPY | OPS_CALL_SET : 0);
+	bool done = calls;
 
-	for (size_t i = 0; done && i < table->kept_count; i++)
-		is_kept[table->kept[i]] = 1;
 	for (size_t i = 0; done && i < table->kept_count; i++) {
 		uint32_t call = table->kept[i];
-		uint8_t kind = kinds[table->rows[call].name];
 
-		if (table->rows[call].stream >= 0 || !kind || (kind == LAUNCH_MEMORY && !memory))
+		if (table->rows[call].stream >= 0 || !(calls[table->rows[call].name] & counted))
 			continue;
 		for (uint32_t at = table->launched.first[call]; done && at < table->launched.first[call + 1]; at++) {
-			done = OPS_ARRAY_RESERVE(&launches->pairs, 1);
-			if (done && is_kept[table->launched.order[at]])
-				launches->pairs.items[launches->pairs.count++] =
-					(struct pair){table->rows[call].correlation, call, table->launched.order[at]};
+			uint32_t work = table->launched.order[at];
+
+			if (table->rows[work].is_kept)
+				done = OPS_ARRAY_APPEND(&launches->pairs, (struct pair){table->rows[call].correlation, call, work});
 		}
 	}
-	ops_free(is_kept);
 	return done;
 }
 
@@ -174,8 +172,7 @@ static bool launch_stats_write_rank(struct analysis_run *run, const struct event
 {
 	const struct launch_options *options = context;
 	struct launches launches = {0};
-	uint8_t *kinds = launch_kinds(table);
-	bool done = kinds && launch_stats_collect(&launches, table, kinds, options->memory);
+	bool done = launch_stats_collect(&launches, table, options->memory);
 
 	if (done)
 		OPS_ARRAY_SORT(&launches.pairs, compare_pairs);
@@ -188,7 +185,6 @@ static bool launch_stats_write_rank(struct analysis_run *run, const struct event
 	numbers_release(&launches.gpu);
 	numbers_release(&launches.delay);
 	result_table_release(&launches.first);
-	ops_free(kinds);
 	return done;
 }
 

@@ -8,16 +8,6 @@
 #include "analyze/analysis.h"
 #include "analyze/describe.h"
 
-/* Launches through every runtime interface count, including launches of graphs. */
-enum launch_kind {
-	LAUNCH_NONE,
-	LAUNCH_KERNEL, /* a kernel or graph */
-	LAUNCH_MEMORY, /* a copy or fill */
-};
-
-/* Returns the kind by string id of a trace's names. The caller frees it. Returns NULL if out of memory. */
-uint8_t *launch_kinds(const struct event_table *table);
-
 /* A change in the length of a queue, or in memory traffic. */
 struct queue_point {
 	int64_t ts_ns;

@@ -11,6 +11,7 @@
 #include "base/alloc.h"
 #include "base/intern.h"
 #include "base/order.h"
+#include "derive/calls.h"
 
 OPS_ORDER(compare_queues, struct queue, OPS_UP(stream) OPS_UP(device))
 
@@ -26,40 +27,31 @@ static bool queues_push(struct queues *queues, const struct event_table *table, 
                         uint32_t work, int change)
 {
 	struct queue queue = queue_of(table, work);
-	struct queue_point *point = OPS_ARRAY_PUSH(&queues->points);
 	uint32_t id = ops_intern_add(seen, &queue, sizeof(queue));
 
-	if (!point || id == OPS_INTERN_NONE)
-		return false;
-	*point = (struct queue_point){table->rows[row].ts_ns, row, id, change};
-	if (id < queues->queues.count)
-		return true;
-	if (!OPS_ARRAY_RESERVE(&queues->queues, 1))
-		return false;
-	queues->queues.items[queues->queues.count++] = queue;
-	return true;
+	return id != OPS_INTERN_NONE &&
+	       OPS_ARRAY_APPEND(&queues->points, (struct queue_point){table->rows[row].ts_ns, row, id, change}) &&
+	       (id < queues->queues.count || OPS_ARRAY_APPEND(&queues->queues, queue));
 }
 
 /* Collects all launches, then all work that they launched. */
-static bool queues_collect(struct queues *queues, const struct event_table *table, const uint8_t *kinds, uint8_t *is_kept,
-                           struct ops_intern *seen)
+static bool queues_collect(struct queues *queues, const struct event_table *table, struct ops_intern *seen)
 {
-	bool done = true;
+	const uint8_t *calls = ops_calls_by_name(table->trace);
+	bool done = calls;
 
-	for (size_t i = 0; i < table->kept_count; i++)
-		is_kept[table->kept[i]] = 1;
 	for (size_t i = 0; done && i < table->kept_count; i++) {
 		uint32_t call = table->kept[i];
 
 		for (uint32_t at = table->launched.first[call]; done && at < table->launched.first[call + 1]; at++)
-			if (kinds[table->rows[call].name] && is_kept[table->launched.order[at]])
+			if ((calls[table->rows[call].name] & OPS_CALL_STARTS_WORK) && table->rows[table->launched.order[at]].is_kept)
 				done = queues_push(queues, table, seen, call, table->launched.order[at], 1);
 	}
 	for (size_t i = 0; done && i < table->kept_count; i++) {
 		const struct event_row *row = &table->rows[table->kept[i]];
 
-		if (row->on_device && row->partner != OPS_NONE && is_kept[row->partner] &&
-		    kinds[table->rows[row->partner].name])
+		if (row->on_device && row->partner != OPS_NONE && table->rows[row->partner].is_kept &&
+		    (calls[table->rows[row->partner].name] & OPS_CALL_STARTS_WORK))
 			done = queues_push(queues, table, seen, table->kept[i], table->kept[i], -1);
 	}
 	return done;
@@ -102,15 +94,11 @@ static bool queues_sum_up(struct queues *queues)
 bool queues_build(struct queues *queues, const struct event_table *table)
 {
 	struct ops_intern seen = {0};
-	uint8_t *kinds = launch_kinds(table);
-	uint8_t *is_kept = ops_alloc_zeroed(table->count + 1, 1);
 	bool done;
 
 	*queues = (struct queues){{0}, {0}};
-	done = kinds && is_kept && queues_collect(queues, table, kinds, is_kept, &seen) && queues_sum_up(queues);
+	done = queues_collect(queues, table, &seen) && queues_sum_up(queues);
 	ops_intern_release(&seen);
-	ops_free(kinds);
-	ops_free(is_kept);
 	return done;
 }
 
