@@ -18,6 +18,7 @@
 #include "base/search.h"
 #include "base/sum.h"
 #include "base/text.h"
+#include "derive/outer_loop.h"
 #include "trace/derived.h"
 #include "trace/names.h"
 
@@ -293,7 +294,22 @@ static void note_kinds(struct finder *finder, const struct ops_iterations *itera
 	}
 }
 
-/* Derives steps from optimizers, else from iterations of a server, else from batches. */
+static bool add_loop(struct finder *finder)
+{
+	struct ops_outer_loop loop = {0};
+	bool done = ops_outer_loop_find(&loop, finder->trace);
+	size_t count = loop.starts_ns.count;
+
+	for (size_t i = 0; done && i < count; i++)
+		done = steps_add_step(finder, (int64_t)i, loop.starts_ns.items[i], i + 1 < count ? loop.starts_ns.items[i + 1] : loop.end_ns, OPS_NONE,
+		                      loop.track);
+	if (count)
+		finder->steps->source = OPS_STEPS_LOOP;
+	ops_outer_loop_release(&loop);
+	return done;
+}
+
+/* Derives steps from optimizers, else from iterations of a server, else from batches, else from the outermost loop. */
 static bool steps_derive(struct finder *finder, const struct ops_iterations *iterations)
 {
 	const struct ops_events *events = finder->events;
@@ -321,7 +337,7 @@ static bool steps_derive(struct finder *finder, const struct ops_iterations *ite
 	for (size_t i = 0; done && i < finder->process_count; i++)
 		if (finder->processes[i].number)
 			finder->steps->source = finder->processes[i].optimizer != OPS_NONE ? OPS_STEPS_OPTIMIZER : OPS_STEPS_BATCHES;
-	return done;
+	return done && (finder->steps->list.count || add_loop(finder));
 }
 
 OPS_ORDER(steps_compare_steps, struct ops_step, OPS_UP(start_ns) OPS_UP(track))
@@ -432,7 +448,7 @@ bool ops_steps_averages(const struct ops_steps *steps, int64_t time_ns)
 
 const char *ops_steps_source_name(enum ops_steps_source source)
 {
-	static const char *const names[] = {"none", "marks", "optimizer", "batches", "iterations"};
+	static const char *const names[] = {"none", "marks", "optimizer", "batches", "iterations", "loop"};
 
 	return names[source];
 }
@@ -440,7 +456,7 @@ const char *ops_steps_source_name(enum ops_steps_source source)
 const char *ops_steps_source_about(enum ops_steps_source source)
 {
 	static const char *const texts[] = {"no steps", "marks of the recording", "calls of the optimizer", "batches of the data loader",
-	                                    "iterations of a server"};
+	                                    "iterations of a server", "iterations of the outermost loop"};
 
 	return texts[source];
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The steps of the program: rows that mark them, or else steps derived from optimizers, servers and data loaders
+ * The steps of the program: rows that mark them, or else steps derived from optimizers, servers, data loaders and loops
  * (docs/reference/definitions.md).
  */
 #ifndef OPS_DERIVE_STEPS_H
@@ -28,6 +28,7 @@ enum ops_steps_source {
 	OPS_STEPS_OPTIMIZER, /* each ends with a step() of the optimizer that stepped first */
 	OPS_STEPS_BATCHES,   /* each begins with the fetch of a batch */
 	OPS_STEPS_ITERATIONS, /* each is an iteration of a server: derive/iterations.h */
+	OPS_STEPS_LOOP,      /* each is an iteration of the outermost loop: derive/outer_loop.h */
 };
 
 struct ops_step {
@@ -60,7 +61,7 @@ size_t ops_steps_counted(const struct ops_steps *steps);
 size_t ops_steps_averaged(const struct ops_steps *steps);
 /* Returns true if events that begin at this time count in means per step: in such a step, or anywhere without steps. */
 bool ops_steps_averages(const struct ops_steps *steps, int64_t time_ns);
-/* Returns "marks", "optimizer", "batches", "iterations" or "none". */
+/* Returns "marks", "optimizer", "batches", "iterations", "loop" or "none". */
 const char *ops_steps_source_name(enum ops_steps_source source);
 /* Returns the same for people: "marks of the recording". */
 const char *ops_steps_source_about(enum ops_steps_source source);

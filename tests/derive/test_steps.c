@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Steps of a trace: marked by rows, or derived from optimizers and data loaders.
+ * Steps of a trace: marked by rows, or derived from optimizers, data loaders and loops.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -29,7 +29,12 @@ struct made {
 	struct ops_steps steps;
 };
 
-/* Names with "::" are operators, those of modules Python functions, others annotations. */
+static const char *category_of(const char *name)
+{
+	return strstr(name, "::") ? "cpu_op" : strstr(name, "nn.Module") || strstr(name, ".py(") ? "python_function" : "user_annotation";
+}
+
+/* Names with "::" are operators, those of modules and of files Python functions, others annotations. */
 static struct made find(const struct range *ranges, size_t count)
 {
 	char json[8192] = "{\"traceEvents\": [";
@@ -38,11 +43,10 @@ static struct made find(const struct range *ranges, size_t count)
 
 	for (size_t i = 0; i < count; i++) {
 		const struct range *range = &ranges[i];
-		const char *category = strstr(range->name, "::") ? "cpu_op" : strstr(range->name, "nn.Module") ? "python_function" : "user_annotation";
 
 		size += (size_t)snprintf(json + size, sizeof(json) - size,
 		                         "%s{\"ph\": \"X\", \"cat\": \"%s\", \"name\": \"%s\", \"ts\": %d, \"dur\": %d, \"pid\": %d, \"tid\": %d}",
-		                         i ? ", " : "", category, range->name, range->start_us, range->end_us - range->start_us,
+		                         i ? ", " : "", category_of(range->name), range->name, range->start_us, range->end_us - range->start_us,
 		                         range->pid, range->tid);
 		assert_true(size < sizeof(json));
 	}
@@ -188,6 +192,78 @@ static void a_trace_of_operators_has_none(void **state)
 	release(&made);
 }
 
+#define ITERATIONS 8
+
+/* A program that gets a batch from a generator, computes on it in `work_us`, and prints in every fourth iteration. `setup_us`: before, it
+ * runs an operator for so long. */
+static struct made loop_of(const char *function, int iterations, int setup_us, int work_us)
+{
+	struct range ranges[8 + 5 * ITERATIONS] = {{function, 0, 100000, 1, 1}, {"aten::uniform_", 0, setup_us, 1, 1}};
+	size_t count = 2;
+
+	for (int i = 0; i <= iterations; i++) {
+		int at = 1000 + 100 * i;
+
+		ranges[count++] = (struct range){"serve.py(7): requests", at, at + 10, 1, 1};
+		if (i == iterations)
+			break;
+		ranges[count++] = (struct range){"serve.py(12): rank", at + 10, at + 90, 1, 1};
+		ranges[count++] = (struct range){"aten::mm", at + 12, at + 12 + work_us, 1, 1};
+		if (i % 4 == 0)
+			ranges[count++] = (struct range){"serve.py(3): report", at + 92, at + 94, 1, 1};
+	}
+	return find(ranges, count);
+}
+
+static void the_outermost_loop_has_steps(void **state)
+{
+	struct made made = loop_of("serve.py(20): main", ITERATIONS, 100, 60);
+
+	(void)state;
+	assert_int_equal(made.steps.source, OPS_STEPS_LOOP);
+	assert_string_equal(ops_steps_source_name(made.steps.source), "loop");
+	assert_int_equal(made.steps.list.count, ITERATIONS);
+	assert_step(&made, 0, 0, 1000, 1100);
+	assert_step(&made, ITERATIONS - 1, ITERATIONS - 1, 1700, 1800);
+	release(&made);
+}
+
+/* Too few iterations, a loop with less than half of the operators, a loop over the layers of a model, and one of a library. */
+static void other_loops_have_none(void **state)
+{
+	struct made made[] = {loop_of("serve.py(20): main", 4, 100, 60), loop_of("serve.py(20): main", ITERATIONS, 900, 60),
+	                      loop_of("nn.Module: Net_0", ITERATIONS, 100, 60), loop_of("/usr/lib/python3.11/x.py(2): run", ITERATIONS, 100, 60)};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(made) / sizeof(*made); i++) {
+		assert_int_equal(made[i].steps.source, OPS_STEPS_NONE);
+		release(&made[i]);
+	}
+}
+
+/* An epoch that takes part of the time is an iteration around those of its samples; what runs in some iterations only is not. */
+static void calls_of_an_outer_loop_count(void **state)
+{
+	struct range ranges[1 + 6 * 13] = {{"run.py(20): main", 0, 100000, 1, 1}};
+	size_t count = 1;
+	struct made made;
+
+	(void)state;
+	for (int i = 0; i < 6; i++) {
+		int at = 1000 + 1000 * i;
+
+		ranges[count++] = (struct range){"run.py(5): encode", at, at + 200, 1, 1};
+		for (int k = 0; k < 4; k++) {
+			ranges[count++] = (struct range){"run.py(9): score", at + 200 + 100 * k, at + 290 + 100 * k, 1, 1};
+			ranges[count++] = (struct range){"aten::mm", at + 210 + 100 * k, at + 280 + 100 * k, 1, 1};
+		}
+	}
+	made = find(ranges, count);
+	assert_int_equal(made.steps.list.count, 6);
+	assert_step(&made, 1, 1, 2000, 3000);
+	release(&made);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -198,6 +274,9 @@ int main(void)
 		cmocka_unit_test(each_process_has_steps_of_its_own),
 		cmocka_unit_test(shadow_steps_do_not_count),
 		cmocka_unit_test(a_trace_of_operators_has_none),
+		cmocka_unit_test(the_outermost_loop_has_steps),
+		cmocka_unit_test(other_loops_have_none),
+		cmocka_unit_test(calls_of_an_outer_loop_count),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -36,7 +36,7 @@ static const struct result_column fact_columns[] = {
 	{.name = "duration_us", .type = RESULT_TIME, .title = "Duration", .about = "Time from the first event to the last", FACT(duration_ns)},
 	{.name = "steps", .type = RESULT_COUNT, .title = "Steps", .about = "Number of steps", FACT(steps)},
 	{.name = "steps_from", .type = RESULT_TEXT, .title = "Steps from",
-	 .about = "What the steps are taken from: marks, optimizer, batches, iterations or none", FACT(steps_from)},
+	 .about = "What the steps are taken from: marks, optimizer, batches, iterations, loop or none", FACT(steps_from)},
 	{.name = "steps_source", .type = RESULT_TEXT, .title = "Steps from", .about = "The same for people", FACT(steps_source)},
 	{.name = "first_step", .type = RESULT_INTEGER, .title = "First step", .about = "Number of the first step", .option = FACTS_STEPS,
 	 .when = "if there are steps", FACT(first_step)},

@@ -23,7 +23,7 @@
  *     advice_vain.c     operators whose results do not matter
  *     advice_unusual.c  what is unusual about the tensors of an operator
  *     advice_need.c     the part of each result that is needed
- *     advice_beats.c    what the program repeats: steps, or iterations
+ *     advice_beats.c    when the steps begin that are compared with each other
  *     advice_proof.c    measured gains of the fixes of findings
  *     advice_rest.c     the time that no finding explains, by line; advice_rest_lines.c describes the lines
  *     advice_report.c   tallies by place, findings, their order
@@ -608,7 +608,7 @@ bool advice_has_foreign_memory(const struct advice *advice, const uint8_t *forei
 
 #define ADVICE_BEATS_MIN 6 /* minimum number of iterations */
 
-/* What a program repeats: its steps or, without steps, the iterations of its outermost loop. To be initialized with zeros and released
+/* When the steps begin that are compared with each other. To be initialized with zeros and released
  * with OPS_ARRAY_RELEASE(&beats.starts_ns). */
 struct advice_beats {
 	OPS_ARRAY(int64_t) starts_ns; /* ascending; empty: nothing repeats */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "analyze/advice/advice.h"
+#include "base/text.h"
 
 /* A conversion from one type or layout to another. Two conversions in a step undo each other if they have the same
  * `elements` and swapped ends. */
@@ -77,12 +78,21 @@ static bool orders(const struct ops_input *tensor, uint64_t *ret_memory, uint64_
 	return !sorted && *ret_memory != *ret_logical;
 }
 
+/* A Fourier transform of several dimensions reorders its data by itself. */
+static bool is_in_transform(const struct advice *advice, uint32_t row)
+{
+	do
+		row = advice->events->parent[row];
+	while (row != OPS_NONE && advice_is_operator(advice, row) && !ops_string_starts(advice_name(advice, row), "aten::_fft_"));
+	return row != OPS_NONE && advice_is_operator(advice, row);
+}
+
 static bool add_layout(struct conversions *conversions, const struct advice *advice, uint32_t row)
 {
 	struct ops_input tensor;
 	uint64_t memory, logical;
 
-	if (!advice_input(advice, row, 0, &tensor) || !orders(&tensor, &memory, &logical))
+	if (!advice_input(advice, row, 0, &tensor) || !orders(&tensor, &memory, &logical) || is_in_transform(advice, row))
 		return true;
 	return OPS_ARRAY_APPEND(&conversions->items, (struct conversion){advice_input_elements(&tensor), memory, logical,
 	                                                                 advice->step_of[row], row});

@@ -128,8 +128,8 @@ static bool rule_growing_find(const struct advice *advice, struct advice_result 
 		for (size_t i = 0; i < search.lines.count; i++)
 			search.lines.items[i].last_beat = OPS_NONE;
 		if (done && add_growing(&search, result, &most))
-			done = advice_report_costs(result, "Operators at these lines run more often in each %s than in the one before, up to %u times after %u in the "
-			                           "first. The additional calls take %s.", advice->real_steps ? "step" : "iteration",
+			done = advice_report_costs(result, "Operators at these lines run more often in each step than in the one before, up to %u times after %u in the "
+			                           "first. The additional calls take %s.",
 			                           search.lines.items[most].before, search.lines.items[most].first, advice_cost(result).text);
 	}
 	OPS_ARRAY_RELEASE(&search.beats.starts_ns);
@@ -142,7 +142,7 @@ const struct advice_rule advice_rule_growing = {
 	.id = "growing-work",
 	.title = "Work grows from step to step",
 	.condition = "In six steps or more, an operator of the forward pass at a line runs more often in each step than in the one before, by the same number in "
-		     "four of five steps, and at least twice as often in the end. Without steps, those of the outermost loop of the program count.",
+		     "four of five steps, and at least twice as often in the end.",
 	.gain = "the calls beyond those of the first step, over the steps recorded; it grows with the number of steps",
 	.explanation = "Something of earlier steps is called or visited again: hooks and callbacks that are registered in each step and never removed, or a "
 		       "list of all earlier results that each step goes through.",

@@ -51,10 +51,9 @@ static bool rule_setup_find(const struct advice *advice, struct advice_result *r
 	uint8_t *constructs = advice_names(advice, constructors), *made = NULL;
 	struct advice_beats beats = {0};
 	bool done = constructs && advice_beats_find(advice, &beats) && (made = ops_alloc_zeroed(beats.starts_ns.count + 1, 1));
-	size_t all = advice->real_steps ? advice->step_count : beats.starts_ns.count;
 
 	if (done && beats.starts_ns.count > 1) {
-		if (rule_setup_add(result, &beats, constructs, made) * STEPS_SHARE < all)
+		if (rule_setup_add(result, &beats, constructs, made) * STEPS_SHARE < advice->step_count)
 			result->claims.count = 0;
 		else
 			done = advice_report_costs(result, "%s modules, optimizers or loaders are made or loaded in each step, in %s.",
@@ -70,7 +69,7 @@ const struct advice_rule advice_rule_setup = {
 	.id = "setup-in-step",
 	.title = "Modules or optimizers are made or loaded again and again",
 	.condition = "In half of the steps or more, the program makes a torch.nn.Module, an optimizer or a DataLoader, or calls torch.load or "
-		     "from_pretrained. Without steps, the iterations of the outermost loop of the program count.",
+		     "from_pretrained.",
 	.gain = "the time of the calls",
 	.explanation = "A module initializes its parameters, a pretrained one reads them from a file, and an optimizer that is made again has lost its "
 		       "state, such as the moments of Adam.",

@@ -36,7 +36,7 @@ static const struct result_column columns[] = {
 	{.name = "tid", .type = RESULT_INTEGER, .nullable = true, .get = get_step_tid, .about = "thread"},
 	{.name = "event_id", .type = RESULT_INTEGER, .nullable = true, .get = get_step_event,
 	 .about = "id of the event that marks it; null for a derived step"},
-	{.name = "steps_from", .type = RESULT_TEXT, .get = get_step_from, .about = "what the steps are taken from: marks, optimizer, batches or iterations"},
+	{.name = "steps_from", .type = RESULT_TEXT, .get = get_step_from, .about = "what the steps are taken from: marks, optimizer, batches, iterations or loop"},
 	{.name = "kind", .type = RESULT_TEXT, .get = get_step_kind,
 	 .about = "of an iteration of a server: prefill, decode, mixed, idle or unknown; empty for other steps"},
 	{.name = "data_loading_ns", .type = RESULT_INTEGER, .unit = "ns", .option = RELATION_PHASES, .get = get_step_data_loading,

@@ -131,7 +131,7 @@ export interface OverviewReply {
 	/** Device work launched by graphs; `with_capture` of it has an operator, through its capture. */
 	graph_work: { count: number; with_capture: number };
 	steps: {
-		from: "marks" | "optimizer" | "iterations" | "batches" | "none";
+		from: "marks" | "optimizer" | "iterations" | "batches" | "loop" | "none";
 		names: string[];
 		rows: Step[];
 		average: Omit<Step, "name">;

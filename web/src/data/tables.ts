@@ -469,7 +469,7 @@ export const TABLES = {
 		start_ns: { title: "Start", kind: "number", about: "Time of the first event, since 1970", unit: "ns" },
 		duration_us: { title: "Duration", kind: "us", about: "Time from the first event to the last" },
 		steps: { title: "Steps", kind: "count", about: "Number of steps" },
-		steps_from: { title: "Steps from", kind: "text", about: "What the steps are taken from: marks, optimizer, batches, iterations or none" },
+		steps_from: { title: "Steps from", kind: "text", about: "What the steps are taken from: marks, optimizer, batches, iterations, loop or none" },
 		steps_source: { title: "Steps from", kind: "text", about: "The same for people" },
 		first_step: { title: "First step", kind: "number", about: "Number of the first step" },
 		last_step: { title: "Last step", kind: "number", about: "Number of the last step" },
