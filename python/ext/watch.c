@@ -50,13 +50,13 @@ static uint64_t nanoseconds(double seconds)
 }
 
 /* Sets how much the session records, from the next operator and call on. */
-static void watch_set_detail(enum ops_detail detail, bool frees)
+static void watch_set_detail(enum ops_detail detail, bool frees, bool operators)
 {
 	const struct ops_torch_bridge *bridge = ops_ext_bridge();
 	bool allocations = detail >= OPS_DETAIL_ALLOCATIONS;
 
 	if (bridge)
-		bridge->set_detail(detail >= OPS_DETAIL_ALL, detail >= OPS_DETAIL_RANGES,
+		bridge->set_detail(operators || detail >= OPS_DETAIL_ALL, operators || detail >= OPS_DETAIL_RANGES,
 		                   allocations ? OPS_ALLOCATIONS_ALL : frees ? OPS_ALLOCATIONS_FREES : OPS_ALLOCATIONS_NONE);
 	ops_ext_modules_pause(detail < OPS_DETAIL_MODULES);
 	ops_ext_tensor_watch_pause(!allocations);
@@ -92,7 +92,7 @@ static PyObject *watch_force_detail(PyObject *module, PyObject *args)
 	for (int i = 0; i < OPS_DETAIL_COUNT; i++)
 		if (strcmp(ops_detail_name((enum ops_detail)i), name) == 0) {
 			forced_detail = i;
-			watch_set_detail((enum ops_detail)i, i >= OPS_DETAIL_ALLOCATIONS);
+			watch_set_detail((enum ops_detail)i, i >= OPS_DETAIL_ALLOCATIONS, false);
 			Py_RETURN_NONE;
 		}
 	return PyErr_Format(PyExc_ValueError, "unknown detail '%s'", name);

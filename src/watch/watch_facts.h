@@ -15,6 +15,7 @@ struct watch_step {
 	int64_t number; /* -1: unknown */
 	int64_t duration_ns; /* so far, if it has not ended */
 	int64_t median_ns;
+	int64_t limit_ns; /* beyond which it was slow; 0: unknown */
 	bool goes_on;
 };
 

@@ -63,6 +63,9 @@
 #define THREADS_SHARE 0.002 /* what the recorder's threads take, until it is known */
 #define PPM 1e6
 #define WAITED_STEP_NS 20000000 /* in shorter steps, reading the waits of the thread would take too much of them */
+#define STALLED_NS_MAX OPS_SECOND_NS /* longer steps are slow even if they only waited for a processor */
+#define STALLED_SHARE 0.9            /* of what is beyond the limit, that these waits take */
+#define LATE_PAUSE 50                /* operators of slow steps are recorded at most one in this many parts of the time */
 #define SHADOW_NS_MAX (10 * OPS_SECOND_NS) /* after this time a shadow step is recorded */
 
 /* How much of the time something takes. Earlier times count less. */
@@ -100,6 +103,9 @@ struct watcher {
 	struct ops_shadow_steps shadow;
 	enum ops_detail detail; /* detail that is recorded now */
 	bool frees;             /* those of known allocations are recorded now */
+	bool operators;         /* operators are recorded in addition, because the step is beyond its limit */
+	int64_t operators_ns;   /* start of that */
+	int64_t no_operators_ns; /* not again until then */
 	uint32_t group;         /* steps from one mark to the next; relaxed */
 	bool is_due;            /* the detail is to be judged */
 	int64_t detail_ns;      /* start of the comparable part of the current step; 0: it cannot be compared */
@@ -118,6 +124,7 @@ struct watcher {
 	struct watch_samples samples;
 	uint64_t sampled_step; /* step_count of the step that is sampled; 0: none */
 	struct watch_task over_start;
+	int64_t woke_late_ns; /* how much later than planned the thread ran last */
 	int64_t over_begin_ns, over_collected_ns, next_sample_ns;
 	int64_t next_look_ns;
 	uint64_t progress;
@@ -343,6 +350,16 @@ static void sampling_finish(struct watcher *of, struct watch_facts *facts, struc
 	pthread_mutex_unlock(&of->lock);
 }
 
+/* Returns whether a step passed its limit only because others had the processors, for less than a second: the program cannot change
+ * that. If this thread did not get one either, there are no samples. */
+static bool is_stalled(const struct watcher *of, const struct watch_facts *facts)
+{
+	int64_t waited_ns = facts->over ? facts->over->waited_ns : of->woke_late_ns;
+
+	return facts->step->duration_ns < STALLED_NS_MAX &&
+	       (double)waited_ns >= STALLED_SHARE * (double)(facts->step->duration_ns - facts->step->limit_ns);
+}
+
 static void watcher_report_slow(struct watcher *of, const struct watch_step *step)
 {
 	struct watch_facts facts = {.trigger = OPS_TRIGGER_SLOW_STEP, .step = step, .tid = of->page->step_tid};
@@ -350,6 +367,8 @@ static void watcher_report_slow(struct watcher *of, const struct watch_step *ste
 	struct ops_error error;
 
 	sampling_finish(of, &facts, &over, ops_clock_read_ns(CLOCK_MONOTONIC));
+	if (is_stalled(of, &facts))
+		return;
 	if (facts.samples && facts.samples->total)
 		facts.threads = &of->page->samples[of->page->latest]; /* where the threads were, because the step has ended */
 	if (watcher_may_report(of, OPS_TRIGGER_SLOW_STEP))
@@ -359,22 +378,42 @@ static void watcher_report_slow(struct watcher *of, const struct watch_step *ste
 /* --- overhead of recording ---------------------------------------------------------------------------------------------- */
 
 /* The lock must be held. */
-static void watcher_set_detail(struct watcher *of, enum ops_detail detail)
+static void watcher_set_detail(struct watcher *of, enum ops_detail detail, bool operators)
 {
 	bool frees = of->shadow.detail >= OPS_DETAIL_ALLOCATIONS;
 
-	if (detail == of->detail && frees == of->frees)
+	if (detail == of->detail && frees == of->frees && operators == of->operators)
 		return;
 	of->detail = detail;
 	of->frees = frees;
-	of->options.set_detail(detail, frees);
+	of->operators = operators;
+	of->options.set_detail(detail, frees, operators);
+}
+
+/* The lock must be held. From here on, the operators of a step that is beyond its limit are recorded, whatever the budget. Steps that
+ * come back, such as evaluations, are not recorded so each time. */
+static void watcher_record_late(struct watcher *of, int64_t now_ns)
+{
+	if (!of->options.set_detail || !of->shadow.budget_ppm || of->operators || of->detail == OPS_DETAIL_ALL || now_ns < of->no_operators_ns)
+		return;
+	of->operators_ns = now_ns;
+	watcher_set_detail(of, of->detail, true);
+}
+
+/* The lock must be held. */
+static void watcher_end_late(struct watcher *of, int64_t now_ns)
+{
+	if (!of->operators)
+		return;
+	of->no_operators_ns = now_ns + LATE_PAUSE * (now_ns - of->operators_ns);
+	watcher_set_detail(of, of->detail, false);
 }
 
 /* The lock must be held. Ends a shadow step that takes so long that it is recorded from here on. */
 static void watcher_end_shadow(struct watcher *of)
 {
 	if (of->options.set_detail)
-		watcher_set_detail(of, ops_shadow_steps_spoil(&of->shadow));
+		watcher_set_detail(of, ops_shadow_steps_spoil(&of->shadow), of->operators);
 }
 
 /* The lock must be held. Adds a step, and wakes the watching thread if the detail can be judged. */
@@ -436,7 +475,8 @@ static void watcher_shadow_step(struct watcher *of, int64_t end_ns, uint32_t cou
 
 	duration_ns = (duration_ns - watcher_waited(of, duration_ns)) / count;
 	next = watcher_compare(of, duration_ns > 0 ? (uint64_t)duration_ns : 0, (uint64_t)(now_ns - end_ns) / count);
-	watcher_set_detail(of, next);
+	watcher_end_late(of, now_ns);
+	watcher_set_detail(of, next, false);
 	watcher_choose_group(of);
 	of->detail_ns = of->detail == before ? now_ns : ops_clock_read_ns(CLOCK_MONOTONIC);
 }
@@ -673,8 +713,10 @@ static void *watcher_run(void *context)
 		bool requested = of->requested, is_due = of->is_due;
 		struct watch_step step = of->slow;
 
-		if (late)
+		if (late) {
 			watcher_end_shadow(of);
+			watcher_record_late(of, now_ns);
+		}
 		slow = of->has_slow;
 		of->has_slow = false;
 		of->requested = false;
@@ -697,6 +739,7 @@ static void *watcher_run(void *context)
 		next_ns = watcher_next(of, now_ns);
 		pthread_mutex_unlock(&of->lock);
 		watcher_wait(of, next_ns - now_ns);
+		of->woke_late_ns = ops_clock_read_ns(CLOCK_MONOTONIC) - next_ns;
 		pthread_mutex_lock(&of->lock);
 	}
 	slow = of->has_slow;
@@ -731,7 +774,10 @@ static bool watcher_end_steps(struct watcher *of, int64_t number, uint32_t count
 		ops_shadow_steps_init(&of->shadow, of->options.budget_ppm, of->shadow.random);
 	was_shadow = of->shadow.is_shadow;
 	if (of->begin_ns && ops_slow_steps_add(&of->steps, (uint64_t)(now_ns - of->begin_ns))) {
-		of->slow = (struct watch_step){number, now_ns - of->begin_ns, (int64_t)of->steps.median_ns, false};
+		of->slow = (struct watch_step){.number = number,
+		                               .duration_ns = now_ns - of->begin_ns,
+		                               .median_ns = (int64_t)of->steps.median_ns,
+		                               .limit_ns = (int64_t)of->steps.limit_ns};
 		of->has_slow = true;
 		sem_post(&of->changed);
 	}
@@ -809,7 +855,7 @@ void ops_watch_call(uint64_t begin_ticks, int64_t begin_ns)
 	pthread_mutex_lock(&of->lock);
 	if (watcher_compares_call(of, end_ns)) {
 		was_shadow = of->shadow.is_shadow && !of->shadow.is_spoiled;
-		watcher_set_detail(of, watcher_compare(of, (uint64_t)(end_ns - begin_ns), 0));
+		watcher_set_detail(of, watcher_compare(of, (uint64_t)(end_ns - begin_ns), 0), false);
 	}
 	pthread_mutex_unlock(&of->lock);
 	if (was_shadow)
@@ -872,6 +918,7 @@ void ops_watch_step_break(void)
 	if (!of)
 		return;
 	pthread_mutex_lock(&of->lock);
+	watcher_end_late(of, ops_clock_read_ns(CLOCK_MONOTONIC));
 	of->begin_ns = of->detail_ns = 0;
 	pthread_mutex_unlock(&of->lock);
 }
@@ -1047,7 +1094,7 @@ void ops_watch_stop(void)
 	pthread_mutex_unlock(&of->lock);
 	pthread_join(of->thread, NULL);
 	if (of->options.set_detail && of->detail != OPS_DETAIL_ALL)
-		of->options.set_detail(OPS_DETAIL_ALL, true);
+		of->options.set_detail(OPS_DETAIL_ALL, true, true);
 	sem_destroy(&of->changed);
 	pthread_mutex_destroy(&of->lock);
 	pthread_mutex_destroy(&of->writing);

@@ -127,12 +127,13 @@ static size_t read_stacks(struct ops_stack *ret_stacks, size_t capacity)
 	return 1;
 }
 
-static bool with_frees;
+static bool with_frees, with_operators;
 
-static void set_detail(enum ops_detail of, bool frees)
+static void set_detail(enum ops_detail of, bool frees, bool operators)
 {
 	detail = of;
 	with_frees = frees;
+	with_operators = operators;
 }
 
 static void begin_watch(struct ops_watch_options options)
@@ -229,6 +230,43 @@ static void slow_step_without_sample(void **state)
 	make_step(20 * STEP_NS);
 	end_watch(); /* reports what is pending */
 	assert_int_equal(incidents_count(), 2);
+}
+
+/* A step of less than a second that is beyond its limit only because others had the processors is not slow. */
+static void stalled_steps(void **state)
+{
+	int64_t limit_ns;
+
+	(void)state;
+	begin_watch((struct ops_watch_options){0});
+	make_steps(300, STEP_NS);
+	limit_ns = (int64_t)ops_watch_limit_ns();
+	assert_true(limit_ns < 200 * MS);
+	advance(limit_ns + 5 * MS);
+	make_round(); /* the first sample, late */
+	task.waited_ns += 100 * MS;
+	advance(100 * MS);
+	make_step(0);
+	make_round();
+	assert_int_equal(incidents_count(), 0);
+	make_steps(100, STEP_NS);
+	make_step((int64_t)ops_watch_limit_ns() + 100 * MS); /* the thread of the watch did not get a processor either */
+	make_round();
+	assert_int_equal(incidents_count(), 0);
+	make_steps(130, STEP_NS);
+	advance((int64_t)ops_watch_limit_ns() + 5 * MS);
+	make_round();
+	task.waited_ns += 80 * MS;
+	advance(100 * MS);
+	make_step(0);
+	make_round();
+	assert_int_equal(incidents_count(), 1);
+	make_steps(170, STEP_NS);
+	make_step(1100 * MS); /* a second is too long */
+	make_round();
+	assert_int_equal(incidents_count(), 2);
+	task = (struct watch_task){0};
+	end_watch();
 }
 
 static void new_normal(void **state)
@@ -475,6 +513,45 @@ static void detail_is_judged_early(void **state)
 	end_watch();
 }
 
+/* The rest of a step that takes too long has operators, although the budget excludes them; not of each such step. */
+static void slow_steps_have_operators(void **state)
+{
+	enum ops_detail before;
+
+	(void)state;
+	detail = OPS_DETAIL_ALL;
+	begin_watch((struct ops_watch_options){.set_detail = set_detail, .budget_ppm = 20000});
+	for (int i = 0; i < 1000 && with_frees; i++) {
+		make_step(detail >= OPS_DETAIL_ALLOCATIONS ? 2 * MS : MS);
+		make_round();
+	}
+	make_steps(200, MS);
+	for (int i = 0; i < 2; i++) {
+		assert_false(with_operators);
+		before = ops_watch_usual_detail();
+		assert_true(before < OPS_DETAIL_ALL);
+		advance((int64_t)ops_watch_limit_ns() + MS);
+		make_round();
+		assert_true(with_operators);
+		assert_int_equal(detail, before);
+		advance(2 * OPS_SECOND_NS);
+		if (i)
+			ops_watch_step_break();
+		else
+			make_step(0);
+		assert_false(with_operators);
+		make_steps(600, MS);
+		advance((int64_t)ops_watch_limit_ns() + MS);
+		make_round();
+		assert_false(with_operators); /* so soon after it */
+		make_step(0);
+		ops_watch_step_break();
+		pass(200);
+		make_steps(200, MS);
+	}
+	end_watch();
+}
+
 /* On a busy machine, steps differ because their thread waits for a processor. What recording takes is found although these waits are
  * many times as long. */
 static void waits_for_a_processor_do_not_count(void **state)
@@ -532,7 +609,7 @@ static void tiny_steps_are_marked_in_groups(void **state)
 	group_ns = ops_watch_group() * tiny_ns;
 	assert_in_range(group_ns, MS, 4 * MS);
 	assert_true(ops_watch_limit_ns() > (double)group_ns && ops_watch_limit_ns() < 200 * (double)MS); /* of a group */
-	make_marks(1, 10 * MS);
+	make_marks(1, 100 * MS);
 	make_round();
 	assert_int_equal(incidents_count(), 1);
 	make_marks(40, 50 * MS); /* the program has become slower */
@@ -681,6 +758,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(slow_step),
 		TEST(slow_step_without_sample),
+		TEST(stalled_steps),
 		TEST(new_normal),
 		TEST(time_between_steps),
 		TEST(collections),
@@ -694,6 +772,7 @@ int main(void)
 		TEST(request_by_signal),
 		TEST(shadow_steps),
 		TEST(detail_is_judged_early),
+		TEST(slow_steps_have_operators),
 		TEST(tiny_steps_are_marked_in_groups),
 		TEST(other_steps_are_marked_one_by_one),
 		TEST(waits_for_a_processor_do_not_count),

@@ -145,9 +145,10 @@ struct ops_watch_options {
 	size_t (*read_stacks)(struct ops_stack *ret_stacks, size_t capacity); /* reads those of all threads; NULL: no stacks */
 	const char *read_native; /* path of the program that reads native stacks of processes that hang (python/ext/native_stacks.c); NULL: none */
 	void (*read_own_stack)(struct ops_stack *ret_stack); /* also called in signal handlers */
-	/* Sets how much is recorded, and whether frees of known allocations are even if allocations are not: in shadow steps. NULL:
-	 * no shadow steps. Must not call functions of this file. */
-	void (*set_detail)(enum ops_detail detail, bool frees);
+	/* Sets how much is recorded; whether frees of known allocations are even if allocations are not, in shadow steps; and whether
+	 * operators are even if the detail has none, in a step that takes too long. NULL: no shadow steps. Must not call functions of this
+	 * file. */
+	void (*set_detail)(enum ops_detail detail, bool frees, bool operators);
 	int64_t (*read_threads_ns)(void); /* returns the CPU time of the recorder's threads, except for that of the watch; NULL: none */
 	uint32_t budget_ppm; /* overhead in millionths of a step beyond which the detail is reduced; 0: it does not change */
 };
