@@ -5,7 +5,11 @@ from __future__ import annotations
 
 import gc
 import json
+import subprocess
+import sys
 import threading
+import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -122,3 +126,39 @@ def test_the_number_of_events_decides_before_steps_are_compared() -> None:
     assert found["expected"]
     assert found["exceeded"] > 0.01
     assert found["detail"] != "operators"
+
+
+def test_a_slow_step_has_operators_whatever_the_budget(tmp_path: Path) -> None:
+    model = torch.nn.Linear(8, 8)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    big = torch.randn(300, 300)
+    with opstrobe.black_box(sample_ms=0, budget="0.01%", spill=tmp_path / "box", incidents=tmp_path / "kept") as box:
+        for number in range(300):
+            if number > 150 and json.loads(box.snapshot(seconds=0.1).metadata["black_box"])["detail"] == "steps":
+                limit = _core.watch_limit()
+                until = time.monotonic() + 1 + (1.5 * limit if limit < 1e9 else 0)
+                while time.monotonic() < until:
+                    torch.mm(big, big)
+                optimizer.step()
+                break
+            model(torch.randn(2, 8)).sum().backward()
+            optimizer.step()
+            time.sleep(0.02)
+        deadline = time.monotonic() + 60
+        while not list((tmp_path / "kept").glob("*/report.json")) and time.monotonic() < deadline:
+            time.sleep(0.05)
+    (path,) = (tmp_path / "kept").glob("*/report.json")
+    report = json.loads(path.read_text())
+    assert (report["trigger"], report["black_box"]["detail"]) == ("slow_step", "steps")
+    assert "aten::mm" in [event["name"] for event in report["difference"]["events"]]
+    command = [
+        str(Path(sys.executable).with_name("opstrobe")),
+        "incidents",
+        "--directory",
+        str(tmp_path / "kept"),
+        "show",
+        "latest",
+    ]
+    shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert "Operators are recorded only in the part of a slow step that was too long, so other steps have none." in shown
+    assert "    0 %" not in shown

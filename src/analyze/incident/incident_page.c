@@ -161,6 +161,18 @@ static void incident_put_more(struct incident_page *page, struct ops_string obje
 	ops_buffer_printf(&page->out, ": +%s (%s, usually %s)\n", text[0], text[1], text[2]);
 }
 
+static const char excess_text[] = "Operators are recorded only in the part of a slow step that was too long, so other steps have none";
+
+/* Returns whether operators were recorded only where the step was too long. */
+static bool has_operators_of_excess(const struct incident_page *page)
+{
+	struct ops_string box;
+	char text[OPS_OVERHEAD_ROOM];
+
+	return ops_string_is(page->facts->trigger, "slow_step") && ops_json_find_member(page->report, "black_box", &box) &&
+	       ops_detail_describe(box, text);
+}
+
 static void incident_put_difference(struct incident_page *page)
 {
 	struct ops_string difference, list, object;
@@ -180,6 +192,8 @@ static void incident_put_difference(struct incident_page *page)
 		while (ops_json_next_element(&cursor, &object))
 			incident_put_more(page, object, "name", "self", "typical_self", false);
 	}
+	if (has_operators_of_excess(page))
+		ops_buffer_printf(&page->out, "%s%s.\n", page->markdown ? "\n" : "  ", excess_text);
 }
 
 static void incident_put_over(struct incident_page *page)
@@ -259,6 +273,9 @@ static void incident_put_samples(struct incident_page *page)
 	for (size_t i = 0; i < facts->samples.count && i < 5; i++) {
 		const struct incident_stack *stack = &facts->samples.items[i];
 		const struct incident_frame *place = incident_stack_place(stack);
+
+		if (200 * stack->count < facts->sample_count)
+			continue; /* "0 %" */
 
 		ops_buffer_printf(&page->out, "%s%3.0f %%  %s", page->markdown ? "- " : "  ",
 		                  100.0 * (double)stack->count / (double)facts->sample_count,
@@ -401,6 +418,8 @@ static enum ops_code incident_page_write_json(struct incident_page *page, struct
 		if (ops_detail_describe(box, text))
 			ops_json_member_text(&json, "detail_text", text);
 	}
+	if (has_operators_of_excess(page))
+		ops_json_member_text(&json, "difference_text", excess_text);
 	ops_json_close(&json, '}');
 	ops_buffer_append_text(&page->out, "\n");
 	return OPS_OK;

@@ -573,6 +573,7 @@ export interface IncidentReply {
 	/** The overhead of the black box, and the detail that was switched off because of it. */
 	overhead_text?: string;
 	detail_text?: string;
+	difference_text?: string;
 	memory: { growth_per_step_bytes: number | null; held?: TableReply } | null;
 	time_ns: number;
 	pid: number;

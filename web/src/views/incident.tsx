@@ -106,6 +106,7 @@ function Difference({ report, trace }: { report: IncidentReply; trace: TraceEntr
 		<section class="panel" aria-label="More than in other steps">
 			<h2>More than in other steps</h2>
 			<MoreThanUsual outlier={report.difference} href={(event) => trace && timelineHref(trace.id, { find: `"${event}"` })} />
+			{report.difference_text && <p class="panel-foot soft">{`${report.difference_text}.`}</p>}
 		</section>
 	);
 }
@@ -120,7 +121,7 @@ function Over({ report }: { report: IncidentReply }) {
 				<p>{`${formatNs(over.duration_ns)}: its thread ran for ${formatNs(over.ran_ns)}, waited for a CPU for ${formatNs(over.waited_ns)}, and collected garbage for ${formatNs(over.collecting_ns)}. Page faults: ${formatCount(over.major_faults)} from a disk, ${formatCount(over.minor_faults)} others.`}</p>
 			)}
 			<ul>
-				{meanwhile.slice(0, 5).map(({ count, doing, where }, i) => (
+				{meanwhile.filter(({ count }) => 200 * count >= samples).slice(0, 5).map(({ count, doing, where }, i) => (
 					<li key={i}>
 						{`${((100 * count) / Math.max(samples, 1)).toFixed(0)} % ${doing}`}
 						{where && (
