@@ -120,6 +120,19 @@ static char *dump_output_of(const struct dump_request *request, const struct ops
 	return asprintf(&path, "%s/%s.%ld" CLI_TRACE_SUFFIX, folder, name, pid) < 0 ? NULL : path;
 }
 
+/* The requested part ends with the last event, which may be long ago if the process hangs. */
+static void print_written(const char *path, const struct ops_trace *trace, long pid, uint64_t last_ns)
+{
+	const struct ops_trace_info *info = ops_trace_info(trace);
+	double seconds = (double)(info->stop_ns - info->start_ns) / 1e9, quiet = seconds - (double)last_ns / 1e9;
+	char after[64] = "";
+
+	if (last_ns && quiet >= 0.1)
+		snprintf(after, sizeof(after), ", %.1f s of them after its last event", quiet);
+	cli_log("opstrobe: wrote %s: %zu events, the last %.1f s of process %ld%s\n", path, ops_trace_events(trace)->count, seconds, pid,
+	        after);
+}
+
 static bool dump_one(long pid, const char *recording, const struct dump_request *request)
 {
 	struct ops_recovery recovery;
@@ -139,8 +152,7 @@ static bool dump_one(long pid, const char *recording, const struct dump_request 
 		struct ops_string box = {0};
 		char text[OPS_OVERHEAD_ROOM];
 
-		cli_log("opstrobe: wrote %s: %zu events, the last %.1f s of process %ld\n", path, ops_trace_events(trace)->count,
-		        (double)(info->stop_ns - info->start_ns) / 1e9, pid);
+		print_written(path, trace, pid, request->last_ns);
 		if (recovery.dropped)
 			cli_log("opstrobe: %llu older events were dropped, because the black box keeps only the last part\n", (unsigned long long)recovery.dropped);
 		if (ops_trace_find_metadata(trace, "black_box", &box) && ops_overhead_describe(box, text))

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import sysconfig
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -82,6 +83,9 @@ def test_dump_of_a_program_that_holds_the_lock(program: Path, tmp_path: Path, co
         assert {"aten::linear", "Optimizer.step#SGD.step"} <= found
         assert b"ProfilerStep#18" in gzip.decompress(output.read_bytes())
         assert trace.trace.has_memory
+        time.sleep(0.2)
+        done = run("dump", "--last", "50ms", process.pid, "-o", output)
+        assert " s of them after its last event" in done.stderr
     finally:
         process.kill()
         process.wait()
