@@ -105,19 +105,36 @@ static void print_reason(long pid, int found, int problem)
 		cli_log("opstrobe dump: cannot read process %ld: %s\n", pid, strerror(problem));
 }
 
+/* Sets the name of the program: that of its recording file, "train.4711.1.oprec", or else what the kernel calls the process. */
+static void dump_name(const struct ops_trace *trace, const char *recording, long pid, char ret_name[64])
+{
+	char target[4096], number[32];
+	ssize_t size = readlink(recording, target, sizeof(target) - 1);
+	const char *file, *end;
+
+	snprintf(ret_name, 64, "%.63s", ops_trace_info(trace)->process_name);
+	target[size > 0 ? size : 0] = '\0';
+	file = strrchr(target, '/') ? strrchr(target, '/') + 1 : target;
+	snprintf(number, sizeof(number), ".%ld.", pid);
+	end = strstr(file, number);
+	if (end && end > file && end - file < 64)
+		snprintf(ret_name, 64, "%.*s", (int)(end - file), file);
+	for (char *at = ret_name; *at; at++)
+		if (*at == '/')
+			*at = '_';
+}
+
 /* Returns the path of the output; NULL if out of memory. */
-static char *dump_output_of(const struct dump_request *request, const struct ops_trace *trace, long pid)
+static char *dump_output_of(const struct dump_request *request, const struct ops_trace *trace, const char *recording, long pid)
 {
 	const char *folder = request->in_directory ? request->output : ".";
+	const char *slash = folder[strlen(folder) - 1] == '/' ? "" : "/";
 	char name[64], *path = NULL;
 
 	if (request->output && !request->in_directory)
 		return strdup(request->output);
-	snprintf(name, sizeof(name), "%.63s", ops_trace_info(trace)->process_name);
-	for (char *at = name; *at; at++)
-		if (*at == '/')
-			*at = '_';
-	return asprintf(&path, "%s/%s.%ld" CLI_TRACE_SUFFIX, folder, name, pid) < 0 ? NULL : path;
+	dump_name(trace, recording, pid, name);
+	return asprintf(&path, "%s%s%s.%ld" CLI_TRACE_SUFFIX, folder, slash, name, pid) < 0 ? NULL : path;
 }
 
 /* The requested part ends with the last event, which may be long ago if the process hangs. */
@@ -145,7 +162,7 @@ static bool dump_one(long pid, const char *recording, const struct dump_request 
 		cli_log("opstrobe dump: process %ld: %s\n", pid, error.text);
 		return false;
 	}
-	path = dump_output_of(request, trace, pid);
+	path = dump_output_of(request, trace, recording, pid);
 	done = path && cli_write_quickly("dump", trace, path);
 	if (done) {
 		const struct ops_trace_info *info = ops_trace_info(trace);

@@ -142,8 +142,9 @@ def test_what_is_dumped_must_record(tmp_path: Path) -> None:
 def test_dump_of_all(program: Path, tmp_path: Path) -> None:
     process = start(program, "hang", tmp_path / "box")
     try:
-        run("dump", "--all", "-o", tmp_path / "dumps")
-        assert [path.name for path in (tmp_path / "dumps").glob(f"*.{process.pid}.pt.trace.json.gz")]
+        done = run("dump", "--all", "-o", f"{tmp_path / 'dumps'}/")
+        assert f"wrote {tmp_path / 'dumps'}/train.{process.pid}.pt.trace.json.gz: " in done.stderr  # the name of the program
+        assert (tmp_path / "dumps" / f"train.{process.pid}.pt.trace.json.gz").exists()
     finally:
         process.kill()
         process.wait()
