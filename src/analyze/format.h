@@ -18,8 +18,6 @@ enum ops_time_unit { OPS_TIME_BY_SIZE, OPS_TIME_S, OPS_TIME_MS, OPS_TIME_US };
 enum ops_time_unit ops_time_unit_of(const char *text);
 
 void ops_format_time(char *out, double us, enum ops_time_unit unit);
-/* "12,345". */
-void ops_format_integer(char *out, uint64_t number);
 /* Share of a total in percent; "NaN" if the total is 0. */
 void ops_format_share(char *out, double us, double total_us);
 /* "1.50 MB" as in torch's tables, where 1 MB is 1024 KB. */

@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <opstrobe/internal/format.h>
 #include <opstrobe/internal/incidents.h>
 #include <opstrobe/internal/snapshot.h>
 
@@ -143,10 +144,12 @@ static void print_written(const char *path, const struct ops_trace *trace, long 
 	const struct ops_trace_info *info = ops_trace_info(trace);
 	double seconds = (double)(info->stop_ns - info->start_ns) / 1e9, quiet = seconds - (double)last_ns / 1e9;
 	char after[64] = "";
+	char count[OPS_FORMAT_ROOM];
 
+	ops_format_integer(count, ops_trace_events(trace)->count);
 	if (last_ns && quiet >= 0.1)
 		snprintf(after, sizeof(after), ", %.1f s of them after its last event", quiet);
-	cli_log("opstrobe: wrote %s: %zu events, the last %.1f s of process %ld%s\n", path, ops_trace_events(trace)->count, seconds, pid,
+	cli_log("opstrobe: wrote %s: %s events, the last %.1f s of process %ld%s\n", path, count, seconds, pid,
 	        after);
 }
 
@@ -167,17 +170,19 @@ static bool dump_one(long pid, const char *recording, const struct dump_request 
 	if (done) {
 		const struct ops_trace_info *info = ops_trace_info(trace);
 		struct ops_string box = {0};
-		char text[OPS_OVERHEAD_ROOM];
+		char text[OPS_OVERHEAD_ROOM], count[OPS_FORMAT_ROOM];
 
 		print_written(path, trace, pid, request->last_ns);
+		ops_format_integer(count, recovery.dropped);
 		if (recovery.dropped)
-			cli_log("opstrobe: %llu older events were dropped, because the black box keeps only the last part\n", (unsigned long long)recovery.dropped);
+			cli_log("opstrobe: %s older events were dropped, because the black box keeps only the last part\n", count);
 		if (ops_trace_find_metadata(trace, "black_box", &box) && ops_overhead_describe(box, text))
 			cli_log("opstrobe: overhead of recording: %s\n", text);
 		if (box.size && ops_detail_describe(box, text))
 			cli_log("opstrobe: %s\n", text);
+		ops_format_integer(count, info->lost);
 		if (info->lost)
-			cli_log("opstrobe: %llu events are missing\n", (unsigned long long)info->lost);
+			cli_log("opstrobe: %s events are missing\n", count);
 	}
 	free(path);
 	ops_trace_unref(trace);

@@ -56,9 +56,11 @@ static bool merge_to(struct cli_stream *stream, bool align, const char *output)
 		cli_log("opstrobe merge: %s\n", error.text);
 	done = done && cli_write("merge", merged, output, NULL);
 	if (done) {
+		char events[OPS_FORMAT_ROOM];
+
 		print_shifts(stream, shifts);
-		cli_log("opstrobe: wrote %s: %zu events of %zu traces\n", output, ops_trace_events(merged)->count,
-		        stream->count);
+		ops_format_integer(events, ops_trace_events(merged)->count);
+		cli_log("opstrobe: wrote %s: %s events of %zu traces\n", output, events, stream->count);
 	}
 	ops_trace_unref(merged);
 	free(names);

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <opstrobe/internal/format.h>
 #include <opstrobe/internal/snapshot.h>
 #include <opstrobe/read.h>
 
@@ -122,7 +123,10 @@ static void report(const char *path, const char *output, struct ops_trace *trace
 {
 	const struct ops_trace_info *info = ops_trace_info(trace);
 
-	cli_log("opstrobe: wrote %s: %zu events of process %lld (%s)\n", output, ops_trace_events(trace)->count,
+	char count[OPS_FORMAT_ROOM];
+
+	ops_format_integer(count, ops_trace_events(trace)->count);
+	cli_log("opstrobe: wrote %s: %s events of process %lld (%s)\n", output, count,
 	        (long long)recovery->pid, info->process_name);
 	if (recovery->is_running)
 		cli_log("opstrobe: process %lld still runs: the trace ends at this moment\n", (long long)recovery->pid);
@@ -131,8 +135,9 @@ static void report(const char *path, const char *output, struct ops_trace *trace
 	if (recovery->end_errno)
 		cli_log("opstrobe: the end of the recording is missing: '%s' could not grow: %s\n", path,
 		        strerror(recovery->end_errno));
+	ops_format_integer(count, info->lost);
 	if (info->lost)
-		cli_log("opstrobe: %llu events are missing\n", (unsigned long long)info->lost);
+		cli_log("opstrobe: %s events are missing\n", count);
 }
 
 static bool recover_one(const char *path, const char *output, bool remove)

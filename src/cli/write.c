@@ -64,10 +64,14 @@ bool cli_can_write(const char *command, const char *path, const char *const *inp
 
 void cli_report_written(const char *path, size_t events, size_t total)
 {
+	char written[OPS_FORMAT_ROOM], all[OPS_FORMAT_ROOM];
+
+	ops_format_integer(written, events);
+	ops_format_integer(all, total);
 	if (events == total)
-		cli_log("opstrobe: wrote %s: %zu events\n", path, events);
+		cli_log("opstrobe: wrote %s: %s events\n", path, written);
 	else
-		cli_log("opstrobe: wrote %s: %zu of %zu events\n", path, events, total);
+		cli_log("opstrobe: wrote %s: %s of %s events\n", path, written, all);
 }
 
 /* --- stacks --------------------------------------------------------------------------------------------------------- */

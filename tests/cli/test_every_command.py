@@ -465,7 +465,7 @@ def test_deep_stacks_are_cut_with_a_message(opstrobe, tmp_path):
     assert "10 stacks of more than 2000 frames are cut short at '[truncated]'" in done.stderr
     assert ";a.py(1):_f1999;[truncated];aten::mm 1000\n" in (tmp_path / "deep.folded").read_text()
     assert opstrobe("convert", "deep.json", "deep.speedscope.json").stderr == (
-        "opstrobe: wrote deep.speedscope.json: 2011 events\n"
+        "opstrobe: wrote deep.speedscope.json: 2,011 events\n"
     )
 
 

@@ -4,6 +4,7 @@
 import concurrent.futures
 import datetime
 import gzip
+import importlib.util
 import json
 import os
 import pathlib
@@ -219,6 +220,62 @@ def test_a_trace_is_added_once(archive, tmp_path):
     assert opstrobe.archive.add(archive, tmp_path, job="llama-70b") == []
     assert len(opstrobe.archive.add(archive, tmp_path, job="other")) == 3
     assert rows(archive, "select job, count(*) from traces group by 1 order by 1") == [("llama-70b", 3), ("other", 3)]
+
+
+def test_a_trace_is_known_by_its_events(archive, tmp_path):
+    plain = tmp_path / "again.json"
+    plain.write_bytes(gzip.decompress((tmp_path / "rank0.day0.json.gz").read_bytes()) + b"\n")
+    spaced = tmp_path / "spaced.json"
+    spaced.write_text(json.dumps(json.loads(plain.read_text()), indent=1))
+    other = made(tmp_path, rank=0, day=1, name="other.json.gz")
+    assert command("add", archive, plain, spaced, other, "--job", "llama-70b")[1] == "1 trace added, 2 already there\n"
+    assert (
+        command("add", tmp_path / "new", plain, spaced, "--job", "llama-70b")[1] == "1 trace added, 1 already there\n"
+    )
+    opstrobe.archive.add(archive, made(tmp_path, rank=7, name="seven.json.gz"), job="llama-70b")
+    compact.compact(Location(archive))
+    assert opstrobe.archive.add(archive, tmp_path, job="llama-70b") == []
+    assert rows(archive, "select count(*) from traces") == [(5,)]
+
+
+def test_traces_without_a_date(tmp_path):
+    """They are kept under the date of their file, or of today, which the archive says."""
+    undated = {"traceEvents": [{"ph": "X", "cat": "cpu_op", "name": "a", "pid": 1, "tid": 1, "ts": 5, "dur": 2}]}
+    (tmp_path / "boot.json").write_text(json.dumps(undated))
+    os.utime(tmp_path / "boot.json", (1_700_000_000, 1_700_000_000))  # 2023-11-14
+    (tmp_path / "stacks.folded").write_text("main;work 10\n")
+    os.utime(tmp_path / "stacks.folded", (0, 0))
+    place = tmp_path / "archive"
+    _, printed, errors = command("add", place, tmp_path / "boot.json", tmp_path / "stacks.folded", made(tmp_path))
+    assert printed == "3 traces added\n"
+    assert f"'{tmp_path}/boot.json' and 1 more do not say when they were recorded" in errors
+    today = datetime.datetime.now(datetime.timezone.utc).date()
+    assert rows(place, "select dated_by, date from traces order by 1") == [
+        ("added", today),
+        ("file", datetime.date(2023, 11, 14)),
+        ("recording", datetime.date(2026, 9, 21)),
+    ]
+    listed = json.loads(command("list", place, "--format", "json")[1])
+    assert [(row["start"] is None) for row in listed if row["path"].endswith(("boot.json", "folded"))] == [True, True]
+
+
+@pytest.mark.parametrize(
+    "words", [["archive", "add", "{}", "{trace}"], ["sql", "select 1", "{}"], ["archive", "list", "{}"]]
+)
+def test_unknown_protocols_are_explained(tmp_path, words):
+    trace = made(tmp_path)
+    done = subprocess.run(
+        ["opstrobe", *(word.format("foo://bucket/x", trace=trace) for word in words)], capture_output=True, text=True
+    )
+    assert (
+        done.returncode == 1
+        and "unknown protocol 'foo' in 'foo://bucket/x' (choose from s3, gs and abfs" in done.stderr
+    )
+    done = subprocess.run(
+        ["opstrobe", *(word.format("abfs://bucket/x", trace=trace) for word in words)], capture_output=True, text=True
+    )
+    if not importlib.util.find_spec("adlfs"):
+        assert done.stderr.endswith("cannot open 'abfs://bucket/x': abfs:// needs adlfs: pip install adlfs\n")
 
 
 def test_killed_writers(tmp_path):

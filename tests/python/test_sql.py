@@ -241,6 +241,35 @@ def test_error_for_an_unknown_table_names_ours(recorded):
         opstrobe.read(recorded).sql("select * from stepz")
 
 
+def test_error_for_an_unknown_column_names_the_nearest(recorded, tmp_path):
+    status, _, errors = command("select durns from events", recorded)
+    assert (status, errors) == (
+        1,
+        "opstrobe sql: unknown column 'durns' in events; did you mean dur_ns? '.schema events' lists the columns\n",
+    )
+    for query in (
+        "select e.backward from steps e",
+        "select steps.backward from steps",
+        "select 1 from steps where backward > 1",
+    ):
+        _, _, errors = command(query, recorded)
+        assert "unknown column 'backward' in steps; did you mean backward_ns?" in errors, query
+    _, _, errors = command("select zzzz from events join steps using (step)", recorded)
+    assert "unknown column 'zzzz' in events, steps; '.schema events' and '.schema steps' list the columns" in errors
+
+
+def test_commands_of_the_shell_as_a_query(recorded, tmp_path):
+    for words in ([".hidden.json"], ["./none.json"]):
+        assert command(*words, recorded)[0] != 0
+    tables = command(input=".tables\n")[1]
+    assert command(".tables", recorded)[:2] == command(".tables")[:2] == (0, tables)
+    assert command(".schema steps", recorded)[1] == command("--schema", "steps")[1]
+    status, _, errors = command(".schema none", recorded)
+    assert status == 1 and "unknown table 'none'" in errors
+    status, _, errors = command(".tabels", recorded)
+    assert status == 1 and "unknown command '.tabels'; .help lists the commands" in errors
+
+
 def test_table_outlives_its_trace(recorded):
     table = opstrobe.read(recorded).to_arrow("events")
     gc.collect()

@@ -25,6 +25,8 @@ void ops_format_duration(char *out, double ns);
 void ops_format_estimate(char *out, double ns);
 /* "11.69 M": a count with a suitable prefix, from K to P. */
 void ops_format_count(char *out, double count);
+/* "12,345". */
+void ops_format_integer(char *out, uint64_t number);
 /* "1.50 MiB". */
 void ops_format_bytes(char *out, int64_t bytes);
 /* Returns the width for printf's "%*s" that makes a text take that many columns. Negative `columns` align the text to the left. */

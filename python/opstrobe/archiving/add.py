@@ -27,6 +27,16 @@ if TYPE_CHECKING:
 _TOGETHER_BYTES = 1 << 30
 # Typical size of JSON per byte of a compressed file.
 _COMPRESSION = 15
+# Earlier times are not since the Unix epoch, but since the machine started, or 0 where a format has none. Files of such a
+# time come from tools that set all times to the same.
+_EARLIEST_S = 1e9
+# Columns of facts that identify a trace, however its file is named, compressed or laid out.
+_CONTENT = {
+    "events": ("start_ns", "dur_ns", "pid", "tid", "category", "name"),
+    "memory": ("time_ns", "address", "bytes"),
+    "counters": ("time_ns", "name", "series", "value"),
+    "ranks": ("world_size",),
+}
 # Small enough that a query for a few steps reads little of a file.
 _GROUP_ROWS = 1 << 15
 # Columns whose values are close to those of the previous row.
@@ -43,6 +53,8 @@ TRACES_SCHEMA = pyarrow.schema(
         ("added_ns", pyarrow.int64()),
         ("source_bytes", pyarrow.int64()),
         ("schema", pyarrow.utf8()),
+        ("file", pyarrow.utf8()),
+        ("dated_by", pyarrow.utf8()),
     ]
 )
 
@@ -68,11 +80,18 @@ class Adder:
     ) -> None:
         self._location = location
         self._known = location.names(job)
+        self._known_files = location.files_of(job)
+        self._undated: list[str] = []
         self._runs = Runs(location, job)
         self._run, self._commit, self._rank = run, commit, rank
 
+    @property
+    def undated(self) -> list[str]:
+        """The files that were added and do not say when they were recorded."""
+        return sorted(self._undated)
+
     def add(self, paths: Sequence[str]) -> Iterator[tuple[str, bool] | Exception]:
-        """Yields, in the order of the paths, the id of a trace, which is derived from the bytes of its file, and whether it is new;
+        """Yields, in the order of the paths, the id of a trace, which is derived from its events, and whether it is new;
         or the error. Traces are not started after the caller has stopped."""
         with ThreadPoolExecutor(_threads(paths)) as threads:
             # A trace's run depends on the traces before it, so each waits until they have theirs.
@@ -94,16 +113,21 @@ class Adder:
             end.set()
 
     def _add(self, path: str, begin: threading.Event, end: threading.Event) -> tuple[str, bool]:
-        name = digest(path)
-        if name in self._known:
-            return name, False
+        file = digest(path)
+        if file in self._known_files:
+            return self._known_files[file], False
         trace = _core.read_trace(path)
         about = _about(trace)
-        date = datetime.datetime.fromtimestamp(_time_of(trace, path), datetime.timezone.utc).date()
+        seconds, dated_by = _time_of(trace, path)
+        date = datetime.datetime.fromtimestamp(seconds, datetime.timezone.utc).date()
         path = os.path.abspath(path)
         rank = trace.rank(path) if self._rank is None else self._rank
         of_job = rank_of(trace, path, rank)
+        name = _content(trace, rank) or file
         begin.wait()
+        if name in self._known:
+            return name, False
+        self._known.add(name)
         run = self._run or about["run"] or self._runs.find(of_job, date) or name
         self._runs.add(run, of_job)
         end.set()
@@ -114,8 +138,10 @@ class Adder:
             "run": run,
             "commit": self._commit or about["commit"],
         }
-        fill = functools.partial(_fill, trace, whose)
-        return name, self._location.write(self._runs.job, date.isoformat(), name, fill)
+        if dated_by != "recording":
+            self._undated.append(path)
+        fill = functools.partial(_fill, trace, whose, file, dated_by)
+        return name, self._location.write(self._runs.job, date.isoformat(), name, fill, file=file)
 
 
 def _threads(paths: Sequence[str]) -> int:
@@ -154,21 +180,53 @@ def _about(trace: _core.Trace) -> dict[str, str | None]:
     return {"commit": commit if isinstance(commit, str) else None, "run": run if isinstance(run, str) else None}
 
 
-def _time_of(trace: _core.Trace, path: str) -> float:
-    """Seconds since the epoch. Old traces have the time since the machine started."""
-    start = trace.start_ns / 1e9
-    return start if start > 1e9 else os.path.getmtime(path)
+def _time_of(trace: _core.Trace, path: str) -> tuple[float, str]:
+    """Seconds since the epoch, and what says so: the recording, the file, or that it is added now."""
+    for seconds, dated_by in ((trace.start_ns / 1e9, "recording"), (os.path.getmtime(path), "file")):
+        if seconds > _EARLIEST_S:
+            return seconds, dated_by
+    return time.time(), "added"
 
 
-def _fill(trace: _core.Trace, whose: Mapping[str, int | str | None], folder: str) -> None:
+def _content(trace: _core.Trace, rank: int | None) -> str | None:
+    """A hash of what was recorded; None if the trace is empty."""
+    digest = hashlib.blake2b(repr(rank).encode(), digest_size=10)
+    count = 0
+    for table, names in _CONTENT.items():
+        batch = pyarrow.RecordBatch._import_from_c_capsule(*trace.table(table, list(names)))
+        count += batch.num_rows if table != "ranks" else 0
+        digest.update(b"%d" % batch.num_rows)
+        for column in batch.columns:
+            for buffer in _values(column):
+                digest.update(buffer)
+    return digest.hexdigest() if count else None
+
+
+def _values(column: pyarrow.Array) -> Iterator[memoryview]:
+    """The bytes of a column. Those of absent values are undefined, so these are replaced."""
+    column = column.cast(plain_type(column.type))
+    yield memoryview(column.is_null().cast(pyarrow.uint8()).buffers()[1])[: len(column)]
+    if column.null_count:
+        column = column.fill_null("" if pyarrow.types.is_string(column.type) else 0)
+    if not pyarrow.types.is_string(column.type):
+        yield memoryview(column.buffers()[1])[: len(column) * column.type.bit_width // 8]
+        return
+    _, offsets, letters = column.buffers()
+    ends = memoryview(offsets).cast("i")[: len(column) + 1]
+    yield ends.cast("B")
+    if letters is not None:
+        yield memoryview(letters)[: ends[len(column)]]
+
+
+def _fill(trace: _core.Trace, whose: Mapping[str, int | str | None], file: str, dated_by: str, folder: str) -> None:
     for declared in tables():
         table = str(declared["id"])
         rows = pyarrow.Table.from_batches([pyarrow.RecordBatch._import_from_c_capsule(*trace.table(table, None))])
         if rows.num_rows:
             order = [(name, "ascending") for name in _ORDER if name in rows.schema.names]
             rows = rows.sort_by(order) if order else rows
-            with writer(folder, table, rows.schema) as file:
-                file.write_table(_with_whose(rows, whose), row_group_size=_GROUP_ROWS)
+            with writer(folder, table, rows.schema) as out:
+                out.write_table(_with_whose(rows, whose), row_group_size=_GROUP_ROWS)
     start_ns, stop_ns = trace.start_ns, trace.stop_ns
     row: dict[str, int | str | None] = {
         **whose,
@@ -177,6 +235,8 @@ def _fill(trace: _core.Trace, whose: Mapping[str, int | str | None], folder: str
         "added_ns": time.time_ns(),
         "source_bytes": os.path.getsize(str(whose["path"])),
         "schema": schema_version(),
+        "file": file,
+        "dated_by": dated_by,
     }
     # Not Table.from_pylist(), which imports pandas.
     columns = [constant(row[field.name], field.type, 1) for field in TRACES_SCHEMA]

@@ -13,7 +13,7 @@ import tempfile
 
 from opstrobe._command_parser import reason_of
 from opstrobe.archiving import rebuild, trend
-from opstrobe.archiving.database import ArchiveDatabase, quoted
+from opstrobe.archiving.database import DATED, ArchiveDatabase, quoted
 from opstrobe.archiving.location import Location
 
 TYPE_CHECKING = False
@@ -43,10 +43,11 @@ class Answers:
 
     def _traces(self, question: Question) -> Rows:
         return self._database.rows(
-            "select job, run, commit, rank, strftime(make_timestamp(start_ns // 1000), '%Y-%m-%d %H:%M:%S') as start, "
+            "select job, run, commit, rank, "
+            f"case when {DATED} then strftime(make_timestamp(start_ns // 1000), '%Y-%m-%d %H:%M:%S') else traces.date::varchar end as start, "
             "traces.dur_ns / 1e3 as duration_us, steps, step_us, trace, path from traces left join "
             "(select trace, count(*) as steps, median(dur_ns) / 1e3 as step_us from steps group by trace) using (trace) "
-            "order by start_ns desc, rank, trace"
+            "order by traces.date desc, start_ns desc, rank, trace"
         )
 
     def _series(self, question: Question) -> tuple[str, list[trend.Point], list[trend.Jump]]:

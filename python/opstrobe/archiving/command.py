@@ -130,11 +130,19 @@ def _add(options: argparse.Namespace) -> int:
         _say(f"no trace file in {', '.join(repr(path) for path in options.traces)}")
         return 1
     print(
-        f"{added} trace{'s' * (added != 1)} added"
-        + f", {there} already there" * bool(there)
-        + f", {failed} failed" * bool(failed)
+        f"{added:,} trace{'s' * (added != 1)} added"
+        + f", {there:,} already there" * bool(there)
+        + f", {failed:,} failed" * bool(failed)
     )
+    if adder.undated:
+        _say(f"{_undated_text(adder.undated)}; 'dated_by' in the table traces says which date the archive has instead")
     return 1 if failed else 0
+
+
+def _undated_text(paths: Sequence[str]) -> str:
+    if len(paths) == 1:
+        return f"'{paths[0]}' does not say when it was recorded"
+    return f"'{paths[0]}' and {len(paths) - 1:,} more do not say when they were recorded"
 
 
 def _query(options: argparse.Namespace, query: str | None) -> int:
@@ -148,14 +156,16 @@ def _query(options: argparse.Namespace, query: str | None) -> int:
             raise ValueError("several archives cannot be queried together")
         return ArchiveDatabase(Location(words[0]))
 
-    if query is None:
-        return shell.run(open_archive, [options.location], options.format, None, options.limit)
+    if query is None or shell.is_command(query):
+        return shell.run(open_archive, [options.location], options.format, None, options.limit, query)
     with contextlib.closing(open_archive([options.location])) as database:
         output.write(database, query, options.format, None, options.limit)
     return 0
 
 
 def _list(options: argparse.Namespace) -> int:
+    from opstrobe.archiving.database import DATED
+
     which = f"where job = '{options.job}'" if options.job else ""
     if options.job:
         from opstrobe.archiving.location import check_job
@@ -163,8 +173,9 @@ def _list(options: argparse.Namespace) -> int:
         check_job(options.job)
     return _query(
         options,
-        "select job, run, commit, rank, make_timestamp(start_ns // 1000) as start, round(dur_ns / 1e9, 3) as seconds, trace, path "
-        f"from traces {which} order by traces.start_ns desc, rank",
+        f"select job, date, run, commit, rank, case when {DATED} then make_timestamp(start_ns // 1000) end as start, "
+        "round(dur_ns / 1e9, 3) as seconds, trace, path "
+        f"from traces {which} order by traces.date desc, traces.start_ns desc, rank",
     )
 
 
@@ -224,7 +235,7 @@ def _compact(options: argparse.Namespace) -> int:
     from opstrobe.archiving.location import Location
 
     before, after = compact.compact(Location(options.location))
-    print(f"{before} parts before, {after} after")
+    print(f"{before:,} parts before, {after:,} after")
     return 0
 
 

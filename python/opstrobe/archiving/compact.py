@@ -9,7 +9,7 @@ import itertools
 import re
 
 from opstrobe.archiving.add import TRACES_SCHEMA, write_traces, writer
-from opstrobe.archiving.location import TRACES, Location, Part
+from opstrobe.archiving.location import COMPACTED, TRACES, Location, Part
 from opstrobe.archiving.packages import pyarrow
 
 TYPE_CHECKING = False
@@ -33,7 +33,7 @@ def compact(location: Location) -> tuple[int, int]:
             location.write(
                 group[0].job,
                 group[0].date,
-                f"compact-{digest}",
+                f"{COMPACTED}{digest}",
                 lambda folder, group=group: _fill(location, group, folder),  # type: ignore[misc]
                 replaces=names,
             )
@@ -47,7 +47,7 @@ def _groups(parts: list[Part]) -> Iterator[list[Part]]:
         size = 0
         for part in alike:
             bytes_ = sum(part.sizes.values())
-            if bytes_ >= _PART_BYTES or part.name.startswith("compact-"):
+            if bytes_ >= _PART_BYTES or part.is_compacted:
                 continue
             if size + bytes_ > _PART_BYTES and len(group) > 1:
                 yield group

@@ -27,11 +27,18 @@ _SHARED_COLUMNS = [
     {"name": "trace", "type": "text", "about": "id of the trace"},
     *TRACE_COLUMNS,
 ]
+# Whether the start of a trace is known. Parts of earlier versions do not have the column.
+DATED = "(dated_by = 'recording' or dated_by is null and start_ns > 1000000000000000000)"
 _TRACES_TABLE = {
     "id": TRACES,
     "about": "a trace of the archive",
     "columns": [
-        {"name": "start_ns", "type": "integer", "about": "start of the recording, since the Unix epoch", "unit": "ns"},
+        {
+            "name": "start_ns",
+            "type": "integer",
+            "about": "start of the recording, since the Unix epoch; 0 or since another time if dated_by is not recording",
+            "unit": "ns",
+        },
         {"name": "dur_ns", "type": "integer", "about": "duration of the recording", "unit": "ns"},
         {"name": "added_ns", "type": "integer", "about": "when it was added, since the Unix epoch", "unit": "ns"},
         {
@@ -41,6 +48,12 @@ _TRACES_TABLE = {
             "unit": "bytes",
         },
         {"name": "schema", "type": "text", "about": "version of the tables"},
+        {"name": "file", "type": "text", "about": "hash of the file that it was added from"},
+        {
+            "name": "dated_by",
+            "type": "text",
+            "about": "what the date is of: recording; file, when it was last written; or added, when neither is known",
+        },
     ],
 }
 
@@ -88,7 +101,10 @@ class ArchiveDatabase:
         names = {str(table["id"]) for table in tables()} | {TRACES}
         for table in names.intersection(re.findall(r"\w+", query.lower())) - self._views:
             files = [self._location.url(f"{part.path}/{table}.parquet") for part in self.parts if table in part.sizes]
-            self._connection.execute(f"create view {table} as {_reading(files) if files else _nothing(table)}")
+            rows = _reading(files) if files else _nothing(table)
+            if files and table == TRACES:  # with the columns that parts of earlier versions do not have
+                rows += f" union all by name {_nothing(table)}"
+            self._connection.execute(f"create view {table} as {rows}")
             self._views.add(table)
 
     def relation(self, rows: pyarrow.Table) -> duckdb.DuckDBPyRelation:
@@ -117,7 +133,7 @@ class ArchiveDatabase:
             self.refresh()
             try:
                 self._define(query)
-                return fetch(self._connection, query)
+                return fetch(self._connection, query, self)
             except duckdb.IOException:
                 if tried == _TRIES or self._location.parts() == self._seen:
                     raise

@@ -4,6 +4,7 @@
     LOCATION/_opstrobe.json                                     what makes it an archive
     LOCATION/job=NAME/date=2026-11-23/PART/events.parquet, …    the tables of a trace, or of several
     LOCATION/job=NAME/date=2026-11-23/PART/traces.parquet       what they are; written last
+    LOCATION/job=NAME/date=2026-11-23/PART/_file-HASH           an empty file; the hash is that of the file that was added
     LOCATION/job=NAME/date=2026-11-23/PART/_replaces.json       names of the parts that were compacted into this one
 
 A part never changes. In a directory it is written below LOCATION/_staging and becomes visible by a rename; in an object store, by the
@@ -23,7 +24,7 @@ import shutil
 import time
 import uuid
 
-from opstrobe.archiving.packages import fsspec
+from opstrobe.archiving.packages import fsspec, parquet
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,7 +33,9 @@ if TYPE_CHECKING:
 _MARK = "_opstrobe.json"
 _STAGING = "_staging"
 _REPLACES = "_replaces.json"
+_FILE = "_file-"
 TRACES = "traces"
+COMPACTED = "compact-"
 FORMAT = 1
 # gcsfs logs a traceback for each error that it raises, too, and Python prints records that nobody handles.
 logging.getLogger("gcsfs").addHandler(logging.NullHandler())
@@ -46,6 +49,11 @@ class Part:
     date: str
     name: str
     sizes: dict[str, int]  # bytes by table
+    file: str | None = None  # hash of the file that was added
+
+    @property
+    def is_compacted(self) -> bool:
+        return self.name.startswith(COMPACTED)
 
     @property
     def path(self) -> str:
@@ -79,13 +87,44 @@ class LocationError(OSError):
     """An object store that cannot be reached or refuses."""
 
 
+# What fsspec needs in addition.
+_PACKAGES = {
+    "s3": "s3fs",
+    "s3a": "s3fs",
+    "gs": "gcsfs",
+    "gcs": "gcsfs",
+    "abfs": "adlfs",
+    "abfss": "adlfs",
+    "az": "adlfs",
+}
+
+
+def _open_url(name: str) -> tuple[fsspec.AbstractFileSystem, str]:
+    """The file system of a path or URL, and the path in it."""
+    scheme = name.partition("://")[0].rpartition("::")[2] if "://" in name else "file"
+    if scheme not in fsspec.available_protocols():
+        raise ValueError(
+            f"unknown protocol '{scheme}' in '{name}' (choose from s3, gs and abfs, which need the packages s3fs, gcsfs and adlfs, or "
+            'another of fsspec: python -c "import fsspec; print(fsspec.available_protocols())")'
+        )
+    try:
+        files, root = fsspec.core.url_to_fs(name)
+    except ImportError as error:
+        package = _PACKAGES.get(scheme)
+        remedy = f"{scheme}:// needs {package}: pip install {package}" if package else str(error)
+        raise LocationError(f"cannot open '{name}': {remedy}") from error
+    except OSError as error:  # Hadoop's client lists all places where Java could be
+        raise LocationError(f"cannot open '{name}': {str(error).partition(chr(10))[0]}") from error
+    return files, root
+
+
 class Location:
     """A directory, or a URL supported by fsspec: s3://bucket/profiles, gs://…, memory://…"""
 
     def __init__(self, location: str | os.PathLike[str], *, create: bool = False) -> None:
         """With `create`, the first part that is written makes a new archive, so that nothing is left if there is none."""
         self.name = os.fspath(location)
-        self.files, root = fsspec.core.url_to_fs(self.name)
+        self.files, root = _open_url(self.name)
         self.root = root.rstrip("/")
         self.is_local = "file" in (
             self.files.protocol if isinstance(self.files.protocol, tuple) else (self.files.protocol,)
@@ -170,6 +209,9 @@ class Location:
                 job, date, name = folder.split("/")
                 tables = {file[: -len(".parquet")]: size for file, size in files.items() if file.endswith(".parquet")}
                 parts[folder] = Part(job[len("job=") :], date[len("date=") :], name, tables)
+                marks = [file[len(_FILE) :] for file in files if file.startswith(_FILE)]
+                if marks:
+                    parts[folder] = dataclasses.replace(parts[folder], file=marks[0])
                 if _REPLACES in files:
                     with contextlib.suppress(FileNotFoundError):  # another compaction has just replaced this part
                         replaced |= self._replaced_by(parts[folder])
@@ -193,10 +235,33 @@ class Location:
             path.rpartition("/")[2] for path in {*self._all_parts(), *self._replaced} if path.startswith(f"job={job}/")
         }
 
+    def files_of(self, job: str) -> dict[str, str]:
+        """The ids of the traces of a job, by the hash of the file that each was added from."""
+        files: dict[str, str] = {}
+        for part in self.parts():
+            if part.job == job and part.is_compacted:
+                with contextlib.suppress(FileNotFoundError):  # another compaction has just replaced this part
+                    files.update(self._files_in(part))
+            elif part.job == job:
+                files[part.file or part.name] = part.name  # earlier versions named parts by the file
+        return files
+
+    def _files_in(self, part: Part) -> dict[str, str]:
+        with self.files.open(self.path(part.path, f"{TRACES}.parquet"), "rb") as file:
+            rows = parquet.ParquetFile(file).read().to_pylist()
+        return {row.get("file") or row["trace"]: row["trace"] for row in rows}
+
     # --- writing -----------------------------------------------------------------------------------------------------
 
     def write(
-        self, job: str, date: str, name: str, fill: Callable[[str], None], *, replaces: Iterable[str] = ()
+        self,
+        job: str,
+        date: str,
+        name: str,
+        fill: Callable[[str], None],
+        *,
+        file: str | None = None,
+        replaces: Iterable[str] = (),
     ) -> bool:
         """Makes a part of the files that `fill` writes into a directory. Returns False if a part of this name
         exists."""
@@ -207,9 +272,12 @@ class Location:
             self._exists = True
         with self._staging(name) as folder:
             fill(folder)
+            if file is not None:
+                with open(os.path.join(folder, f"{_FILE}{file}"), "wb"):
+                    pass
             if replaces:
-                with open(os.path.join(folder, _REPLACES), "w", encoding="utf-8") as file:
-                    json.dump(sorted(replaces), file)
+                with open(os.path.join(folder, _REPLACES), "w", encoding="utf-8") as out:
+                    json.dump(sorted(replaces), out)
             return self._publish_local(part, folder) if self.is_local else self._publish(part, folder)
 
     @contextlib.contextmanager

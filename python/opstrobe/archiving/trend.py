@@ -98,7 +98,7 @@ def series(database: ArchiveDatabase, metric: str, by: str, job: str | None = No
     which = "" if job is None else f"and traces.job = {quoted(job)}"
     rows = database.rows(
         f"select {_KEYS[by]} as key, median(value) as value, list(trace order by trace) as traces from ({METRICS[metric][1]}) "
-        f"join traces using (trace) where key is not null and value is not null {which} group by 1 order by min(start_ns), 1"
+        f"join traces using (trace) where key is not null and value is not null {which} group by 1 order by min(traces.date), min(start_ns), 1"
     )
     return [Point(str(row["key"]), float(row["value"]), list(row["traces"])) for row in rows]  # type: ignore[arg-type, call-overload]
 

@@ -20,6 +20,7 @@ the queries: its SQL and its functions can be used.
   opstrobe sql "select name, sum(dur_ns) from events group by 1 order by 2 desc limit 10" train.pt.trace.json.gz
   opstrobe sql "select rank, median(dur_ns) / 1e6 as ms from steps group by 1" rank*.json.gz
   opstrobe sql train.pt.trace.json.gz
+  opstrobe sql ".schema events"
   opstrobe sql --format csv train.pt.trace.json.gz < queries.sql
 
 A TRACE is a file, a directory of traces, a quoted pattern, or - for standard input. An ARCHIVE is a directory or URL that
@@ -74,7 +75,9 @@ def _run_without_queries(missing: ImportError, options: argparse.Namespace) -> i
     from opstrobe.query import schema, shell
 
     tables = schema.OnlyDeclared(missing)
-    return shell.run(lambda words: tables, (), _format_of(options), options.output, options.limit)
+    words = list(options.arguments)
+    command = words[0] if words else None
+    return shell.run(lambda words: tables, (), _format_of(options), options.output, options.limit, command)
 
 
 def main() -> None:
@@ -89,21 +92,25 @@ def _run_command() -> None:
     options = parser.parse_args()
     if options.schema:
         raise SystemExit(_print_schema(options.arguments))
+    from opstrobe.query import shell  # needs no other package
+
     try:
-        from opstrobe.query import database, output, shell, sources
+        from opstrobe.query import database, output, sources
     except ImportError as error:
-        if options.arguments:
+        if options.arguments and not shell.is_command(options.arguments[0]):
             raise SystemExit(_fail(error)) from None
         raise SystemExit(_run_without_queries(error, options)) from None
     words = list(options.arguments)
     query = words.pop(0) if words and not sources.is_source(words[0]) else None
+    command = query if query is not None and shell.is_command(query) else None
+    query = None if command is not None else query
     if query is not None and not any(letter.isspace() for letter in query):
         parser.error(f"'{query}' is neither a query nor a file")
     if query is not None and not words:
         parser.error("no trace is named")
     if options.format == "parquet" and not options.output:
         parser.error("--format parquet needs --output FILE")
-    if query is None and "-" in words:
+    if query is None and command is None and "-" in words:
         parser.error("'-' needs a query: standard input is the trace")
     form = _format_of(options)
     try:
@@ -115,6 +122,7 @@ def _run_command() -> None:
                     form,
                     options.output,
                     options.limit,
+                    command,
                 )
             )
         with contextlib.closing(sources.open_sources(words, on_read=_warn_of)) as traces:

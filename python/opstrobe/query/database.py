@@ -103,7 +103,7 @@ class Database:
             self._wanted = self._columns_of(statement.query)
             self._failure = None
             try:
-                rows = fetch(self._connection, statement.query)
+                rows = fetch(self._connection, statement.query, self)
             except duckdb.Error:
                 if self._failure is not None:
                     raise self._failure from None
@@ -198,7 +198,32 @@ def _with_own_tables(message: str) -> str:
     )
 
 
-def fetch(connection: duckdb.DuckDBPyConnection, statement: str) -> pyarrow.Table | None:
+def _unknown_column(message: str, statement: str, answers: Answers) -> str:
+    """What to write instead of a column that does not exist, and where the columns are listed. Other messages are returned as they are."""
+    found = re.search(r'column (?:named )?"([^"]+)"', message)
+    words = set(re.findall(r"\w+", statement.lower()))
+    named = [table for table in answers.tables() if table["id"] in words]
+    if not found or not named or not re.search("not found in FROM|not have a column", message):
+        return message
+    column = found[1].rpartition(".")[2]
+    columns = [str(each["name"]) for table in named for each in [*table["columns"], *answers.shared_columns()]]
+    near = _nearest(column, list(dict.fromkeys(columns)))
+    tables_text = ", ".join(str(table["id"]) for table in named)
+    meant = f"; did you mean {' or '.join(near)}?" if near else ";"
+    listed = " and ".join(f"'.schema {table['id']}'" for table in named)
+    return f"unknown column '{column}' in {tables_text}{meant} {listed} list{'s' * (len(named) == 1)} the columns"
+
+
+def _nearest(name: str, known: list[str]) -> list[str]:
+    """At most three of the known names: those that begin with the name, contain it or are spelled alike."""
+    import difflib
+
+    name = name.lower()
+    alike = [each for each in known if each.startswith(name)] + [each for each in known if name in each]
+    return list(dict.fromkeys([*alike, *difflib.get_close_matches(name, known, 3, 0.6)]))[:3]
+
+
+def fetch(connection: duckdb.DuckDBPyConnection, statement: str, answers: Answers) -> pyarrow.Table | None:
     """Runs a statement. Returns its rows; None if it has none. Ctrl-C ends it."""
 
     def rows() -> pyarrow.Table | None:
@@ -206,6 +231,8 @@ def fetch(connection: duckdb.DuckDBPyConnection, statement: str) -> pyarrow.Tabl
             relation = connection.sql(statement)
         except duckdb.CatalogException as error:
             raise duckdb.CatalogException(_with_own_tables(str(error))) from None
+        except duckdb.BinderException as error:
+            raise duckdb.BinderException(_unknown_column(str(error), statement, answers)) from None
         return None if relation is None else with_plain_sums(relation).to_arrow_table()
 
     return _interruptible(connection, rows)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import pathlib
+import re
 import shlex
 import sqlite3
 import sys
@@ -49,11 +50,15 @@ def run(
     form: str,
     path: str | None,
     limit: int,
+    command: str | None = None,
 ) -> int:
-    """Runs the statements and commands of standard input on what `words` name. Returns the exit status: 1 if a statement or
-    command of a script failed."""
+    """Runs a command, or else the statements and commands of standard input, on what `words` name. Returns the exit status: 1 if a
+    statement or command of a script failed."""
     shell = _Shell(open_sources, words, form, path, limit)
     try:
+        if command is not None:
+            shell.feed(command)
+            return 1 if shell.failures else 0
         if sys.stdin.isatty():
             _interact(shell, len(words))
             return 0
@@ -62,6 +67,11 @@ def run(
         return 1 if shell.failures else 0
     finally:
         shell.close()
+
+
+def is_command(word: str) -> bool:
+    """Returns whether an argument is a command of the shell, such as ".schema events", rather than the name of a file."""
+    return bool(re.fullmatch(r"\.[a-z]+(\s.*)?", word.strip()))
 
 
 def _interact(shell: _Shell, count: int) -> None:
