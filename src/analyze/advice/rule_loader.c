@@ -9,6 +9,7 @@
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
 #include "base/text.h"
+#include "derive/program.h"
 
 struct loading {
 	struct advice_tally lines; /* self time in the loader, by line of the program */
@@ -18,13 +19,33 @@ struct loading {
 	                            * processors */
 	uint64_t opened, samples;  /* files opened, and samples made, in the main process */
 	uint64_t received;         /* tensors received from workers */
+	uint64_t collated;         /* tensors that collate functions of torch make of Python values */
+	int64_t collate_ns;        /* self time of these functions and of what they call */
+	uint32_t collate_row;      /* the first row of them */
+	uint8_t *kind;             /* enum loading_name, by string */
+	uint8_t *collates;         /* by row: in such a function */
+	uint32_t sample;           /* longest call of the program that makes a sample; OPS_NONE: unknown */
+	uint32_t callee;           /* a call of the function of a library, called by the program, with the most time; OPS_NONE: none */
+	uint64_t callee_calls;
+	int64_t callee_ns;
 	bool in_process;
 	bool workers;
 };
 
+enum loading_name { NAME_OPENS = 1, NAME_MAKES_SAMPLE, NAME_RECEIVES, NAME_COLLATES, NAME_MAKES_TENSOR };
+
 static bool is_inner(const struct advice *advice, uint32_t row)
 {
 	return advice->events->parent[row] != OPS_NONE && (advice->zone[advice->events->parent[row]] & ADVICE_IN_LOADER);
+}
+
+/* Rows come after their parents. */
+static bool is_collating(struct loading *loading, const struct advice *advice, uint32_t row)
+{
+	uint32_t parent = advice->events->parent[row];
+
+	loading->collates[row] = loading->kind[advice->events->name[row]] == NAME_COLLATES || (parent != OPS_NONE && loading->collates[parent]);
+	return loading->collates[row];
 }
 
 /* Adds the self time of rows in the loader at the line of the program around them; self time of a function of the
@@ -45,40 +66,78 @@ static void add_waits(struct loading *loading, const struct advice *advice, stru
 		}
 		if (advice->events->kind[row] == OPS_EVENT_PYTHON_FUNCTION)
 			own = advice_own_site(advice, row);
+		if (own == OPS_NONE && is_collating(loading, advice, row)) {
+			loading->collate_ns = ops_sum(loading->collate_ns, advice_host_self_ns(advice, row));
+			loading->collate_row = loading->collate_row == OPS_NONE ? row : loading->collate_row;
+			continue;
+		}
 		advice_tally_add_at(&loading->lines, own == OPS_NONE ? advice->site[row] : own, row,
 		                    advice_host_self_ns(advice, row));
 	}
 }
 
-enum loading_name { NAME_OPENS = 1, NAME_MAKES_SAMPLE, NAME_RECEIVES };
+/* Finds the function of a library with most time among those that functions of the program call in the loader. */
+static bool find_callee(struct loading *loading, const struct advice *advice)
+{
+	size_t strings = ops_trace_string_count(advice->trace);
+	int64_t *by_name = ops_alloc_zeroed(strings + 1, sizeof(*by_name));
+	uint64_t *calls = ops_alloc_zeroed(strings + 1, sizeof(*calls));
+
+	for (uint32_t row = 0; by_name && calls && row < advice->events->count; row++) {
+		uint32_t parent = advice->events->parent[row], name = advice->events->name[row];
+		struct ops_function_text function;
+
+		if (!(advice->zone[row] & ADVICE_IN_LOADER) || !advice_counts(advice, row) || parent == OPS_NONE || advice_own_site(advice, parent) == OPS_NONE ||
+		    advice->events->kind[row] != OPS_EVENT_PYTHON_FUNCTION || advice_own_site(advice, row) != OPS_NONE ||
+		    !ops_event_function(advice->trace, row, &function) || !ops_file_package(function.file).size)
+			continue;
+		calls[name]++;
+		by_name[name] = ops_sum(by_name[name], advice_host_ns(advice, row));
+		if (by_name[name] > loading->callee_ns) {
+			loading->callee = row;
+			loading->callee_ns = by_name[name];
+			loading->callee_calls = calls[name];
+		}
+	}
+	ops_free(by_name);
+	ops_free(calls);
+	return by_name && calls;
+}
 
 /* Counts what makes loading slow whatever a sample contains. */
-static bool count_loading(struct loading *loading, const struct advice *advice)
+static void count_loading(struct loading *loading, const struct advice *advice)
 {
-	static const struct advice_named names[] = {{"<built-in function open>", NAME_OPENS}, {"<built-in method open of *", NAME_OPENS},
-	                                            {"*__getitem__", NAME_MAKES_SAMPLE}, {"*: rebuild_storage_*", NAME_RECEIVES}, {0}};
-	uint8_t *kind = advice_named_kinds(advice, names);
-
-	for (uint32_t row = 0; kind && row < advice->events->count; row++) {
-		uint8_t of = kind[advice->events->name[row]];
+	for (uint32_t row = 0; row < advice->events->count; row++) {
+		uint8_t of = loading->kind[advice->events->name[row]];
 
 		if (!of || !(advice->zone[row] & ADVICE_IN_LOADER) || !advice_counts(advice, row))
 			continue;
 		loading->opened += of == NAME_OPENS;
-		loading->samples += of == NAME_MAKES_SAMPLE && advice_own_site(advice, row) != OPS_NONE;
 		loading->received += of == NAME_RECEIVES;
+		loading->collated += of == NAME_MAKES_TENSOR && loading->collates[row];
+		if (of != NAME_MAKES_SAMPLE || advice_own_site(advice, row) == OPS_NONE)
+			continue;
+		loading->samples++;
+		if (loading->sample == OPS_NONE || advice_host_ns(advice, row) > advice_host_ns(advice, loading->sample))
+			loading->sample = row;
 	}
-	ops_free(kind);
-	return kind != NULL;
 }
 
 /* Minimum number of files that a sample opens, and of tensors in a batch, to be mentioned. */
 #define OPENED_MIN 1
 #define RECEIVED_MIN 32
+/* Minimum share of the waits of a function, or of collating, to be mentioned. */
+#define PART_MIN 0.4
+
+static bool mainly_collates(const struct loading *loading, const struct advice *advice, double all_ns)
+{
+	return loading->in_process && (double)loading->collate_ns >= PART_MIN * all_ns && advice_per_step(advice, loading->collated) >= RECEIVED_MIN;
+}
 
 /* Formats a sentence about what makes loading slow, and what to do about it. */
-static void describe_loading(const struct loading *loading, const struct advice *advice, char *fact, char *advised, size_t size)
+static void describe_loading(const struct loading *loading, const struct advice *advice, double all_ns, char *fact, char *advised, size_t size)
 {
+	struct ops_function_text callee = {.line = 0};
 	double received = advice_per_step(advice, loading->received);
 
 	*fact = *advised = '\0';
@@ -89,6 +148,15 @@ static void describe_loading(const struct loading *loading, const struct advice 
 	} else if (received >= RECEIVED_MIN) {
 		snprintf(fact, size, " Each batch arrives as %s separate tensors.", advice_number(received).text);
 		snprintf(advised, size, "Each tensor is passed by its own file descriptor: join them in collate_fn, with their lengths, or pass arrays of NumPy. ");
+	} else if (mainly_collates(loading, advice, all_ns)) {
+		snprintf(fact, size, " The default collate function makes %s tensors of Python values for each batch.",
+		         advice_number(advice_per_step(advice, loading->collated)).text);
+		snprintf(advised, size, "Samples have lists of numbers: return a tensor or an array for each field, made once before the epochs. ");
+	} else if (loading->in_process && (double)loading->callee_ns >= PART_MIN * all_ns && ops_event_function(advice->trace, loading->callee, &callee)) {
+		snprintf(fact, size, " Of that, %s is in %s calls of %.*s.", advice_time(advice_step_ms(advice, (double)loading->callee_ns)).text,
+		         advice_number(advice_per_step(advice, loading->callee_calls)).text, (int)(callee.name.size < 64 ? callee.name.size : 64), callee.name.bytes);
+		if (ops_string_is(callee.name, "NpzFile.__getitem__"))
+			snprintf(advised, size, "An .npz archive reads and decompresses an array each time it is accessed: keep the array instead of the archive. ");
 	}
 }
 
@@ -171,6 +239,17 @@ static uint32_t find_where_made(const struct advice *advice)
 	return found;
 }
 
+/* If collating takes most of the time, that is due to what the samples are. */
+static void add_collating(struct loading *loading, const struct advice *advice, double all_ns)
+{
+	bool is_due_to_sample = loading->sample != OPS_NONE && mainly_collates(loading, advice, all_ns);
+	uint32_t row = loading->collate_row;
+
+	if (row != OPS_NONE)
+		advice_tally_add_at(&loading->lines, is_due_to_sample ? advice_own_site(advice, loading->sample) : advice->site[row],
+		                    is_due_to_sample ? loading->sample : row, loading->collate_ns);
+}
+
 static bool rule_loader_report(const struct advice *advice, struct advice_result *result, const struct loading *loading)
 {
 	/* Starting workers makes the first wait long, only once. */
@@ -182,14 +261,14 @@ static bool rule_loader_report(const struct advice *advice, struct advice_result
 	const struct advice_tally *lines = loading->in_process && loading->lines.ns > result->tally.ns / LINES_PART
 	                                           ? &loading->lines : &result->tally;
 	double workers = rest_ns > 0 ? load_ns / rest_ns : WORKERS_MAX;
-	char detail[512], less[160] = "", fact[160], advised[160];
+	char detail[512], less[160] = "", fact[192], advised[192];
 	int count;
 
 	workers = workers < 1 ? 1 : workers > WORKERS_MAX ? WORKERS_MAX : workers;
 	count = (int)workers + (workers > (int)workers);
 	left_ns = load_ns / count - rest_ns;
 	gain_ns = (load_ns - starved_ns - (left_ns > 0 && loading->in_process ? left_ns : 0)) * idle_share(advice, load_ns);
-	describe_loading(loading, advice, fact, advised, sizeof(fact));
+	describe_loading(loading, advice, all_ns, fact, advised, sizeof(fact));
 	if (loading->in_process)
 		snprintf(detail, sizeof(detail), "%sBatches are made in the main process (num_workers=0). Pass num_workers=%d and "
 		                                 "persistent_workers=True, and make the line named first faster.", advised, count);
@@ -214,15 +293,26 @@ static bool rule_loader_report(const struct advice *advice, struct advice_result
 
 static bool rule_loader_find(const struct advice *advice, struct advice_result *result)
 {
-	struct loading loading = {0};
-	bool done = advice_tally_init(&loading.lines, advice);
+	static const struct advice_named names[] = {{"<built-in function open>", NAME_OPENS}, {"<built-in method open of *", NAME_OPENS},
+	                                            {"*__getitem__", NAME_MAKES_SAMPLE}, {"*: rebuild_storage_*", NAME_RECEIVES},
+	                                            {"*torch/utils/data/_utils/collate.py(*", NAME_COLLATES}, {"aten::lift_fresh", NAME_MAKES_TENSOR}, {0}};
+	struct loading loading = {.collate_row = OPS_NONE, .sample = OPS_NONE, .callee = OPS_NONE, .kind = advice_named_kinds(advice, names),
+	                          .collates = ops_alloc_zeroed(advice->events->count + 1, 1)};
+	bool done = loading.kind && loading.collates && advice_tally_init(&loading.lines, advice);
 
 	if (done) {
 		add_waits(&loading, advice, result);
 		rule_loader_find_kind(&loading, advice);
+		count_loading(&loading, advice);
 	}
-	done = done && find_starved(&loading, advice) && count_loading(&loading, advice) && rule_loader_report(advice, result, &loading);
+	done = done && find_starved(&loading, advice) && find_callee(&loading, advice);
+	if (done) {
+		add_collating(&loading, advice, (double)result->tally.ns);
+		done = rule_loader_report(advice, result, &loading);
+	}
 	advice_tally_release(&loading.lines);
+	ops_free(loading.kind);
+	ops_free(loading.collates);
 	return done;
 }
 
@@ -290,7 +380,8 @@ const struct advice_rule advice_rule_loader = {
 	.id = "loader-bound",
 	.title = "The program waits for the data loader",
 	.condition = "Steps contain 'enumerate(DataLoader)'. If batches are made in the main process, the line with the most "
-		     "time comes first. The evidence says if each sample opens files, or if a batch from workers consists of 32 tensors or more.",
+		     "time comes first. The evidence says if each sample opens files, if a batch from workers consists of 32 tensors or more, if the default collate "
+		     "function makes as many of Python values, or else which function of a library takes most of the time.",
 	.gain = "the wait, less what workers cannot hide behind the rest of the step",
 	.explanation = "While the step waits, the batch is read, decoded and collated. Workers can do this ahead of time.",
 	.advice = "Decode once and store the result, index complete batches instead of single samples, and replace Python code "

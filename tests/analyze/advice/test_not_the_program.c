@@ -360,6 +360,25 @@ static void imports_are_not_the_program(void **state)
 	ops_free(text);
 }
 
+/* 100 functions of 70 us each: too short to matter alone. */
+static void short_functions_count_for_their_caller(void **state)
+{
+	struct device_trace trace;
+	char *text;
+	int run, batch;
+
+	(void)state;
+	device_trace_open(&trace);
+	run = add_python(&trace, "train.py(1): <module>", 0, 0, 20000);
+	batch = add_python(&trace, "train.py(9): batch", run, 5, 15000);
+	for (int i = 0; i < 100; i++)
+		add_python(&trace, "train.py(12): negative", batch, 10 + 140 * i, 70);
+	text = device_trace_advise(&trace);
+	assert_float_equal(finding_ms(text, "python-in-step"), 20, 0.2);
+	assert_non_null(strstr(text, "\"line\":12"));
+	ops_free(text);
+}
+
 /* A package that imports its parts when they are first used: 6 ms of the 9 ms that the call takes. */
 static void lazy_imports_are_not_the_program(void **state)
 {
@@ -417,7 +436,8 @@ int main(void)
 		cmocka_unit_test(knows_small_operators_on_a_busy_machine), cmocka_unit_test(names_the_innermost_loop), cmocka_unit_test(knows_the_loop_of_a_library),
 		cmocka_unit_test(leaves_loops_over_layers_alone), cmocka_unit_test(leaves_captures_out_of_the_steps),
 		cmocka_unit_test(names_the_base_of_percentages), cmocka_unit_test(imports_are_not_the_program),
-		cmocka_unit_test(lazy_imports_are_not_the_program), cmocka_unit_test(knows_packages_that_call_operators)};
+		cmocka_unit_test(lazy_imports_are_not_the_program),
+		cmocka_unit_test(short_functions_count_for_their_caller), cmocka_unit_test(knows_packages_that_call_operators)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -334,6 +334,46 @@ static char *advise_loading(bool in_process)
 	return device_trace_advise(&trace);
 }
 
+/* Samples are lists, of which the default collate function makes 40 tensors; or samples index an archive. */
+static char *advise_samples(bool lists)
+{
+	struct device_trace trace;
+
+	open_trace(&trace);
+	for (int step = 0; step < STEPS; step++) {
+		double us = 20 + 9000 * step;
+
+		device_trace_step(&trace, step, us - 10, 8990);
+		device_trace_add(&trace, "python_function", "train.py(3): run", 1, 1, us, 8900, "\"Python id\": 1");
+		device_trace_add(&trace, "user_annotation", "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 1, 1, us + 10, 6000, "");
+		device_trace_add(&trace, "python_function", "data.py(5): Frames.__getitem__", 1, 1, us + 20, lists ? 400 : 5500, "\"Python id\": 2, \"Python parent id\": 1");
+		if (lists)
+			device_trace_add(&trace, "python_function", "/lib/site-packages/torch/utils/data/_utils/collate.py(80): collate", 1, 1, us + 500, 5400,
+			                 "\"Python id\": 3, \"Python parent id\": 1");
+		else
+			device_trace_add(&trace, "python_function", "/lib/site-packages/numpy/lib/npyio.py(9): NpzFile.__getitem__", 1, 1, us + 30, 5400,
+			                 "\"Python id\": 3, \"Python parent id\": 2");
+		for (int i = 0; lists && i < 40; i++)
+			device_trace_add(&trace, "cpu_op", "aten::lift_fresh", 1, 1, us + 600 + 100 * i, 10, "\"a\": 1");
+		device_trace_add(&trace, "cpu_op", "aten::mm", 1, 1, us + 6500, 2000, "\"a\": 1");
+	}
+	return device_trace_advise(&trace);
+}
+
+static void says_what_samples_cost(void **state)
+{
+	char *lists = advise_samples(true), *archive = advise_samples(false);
+
+	(void)state;
+	assert_non_null(strstr(lists, "The default collate function makes 40"));
+	assert_non_null(strstr(lists, "\"file\":\"data.py\""));
+	assert_null(strstr(archive, "collate function"));
+	assert_non_null(strstr(archive, "calls of NpzFile.__getitem__."));
+	assert_non_null(strstr(archive, "keep the array instead of the archive"));
+	ops_free(lists);
+	ops_free(archive);
+}
+
 static void says_what_makes_loading_slow(void **state)
 {
 	char *json = advise_loading(true);
@@ -480,7 +520,7 @@ int main(void)
 		cmocka_unit_test(leaves_reads_to_their_operator),
 		cmocka_unit_test(finds_reads_in_hooks),
 		cmocka_unit_test(finds_windows_that_overlap),
-		cmocka_unit_test(says_what_makes_loading_slow), cmocka_unit_test(counts_first_batches_of_restarted_workers),
+		cmocka_unit_test(says_what_makes_loading_slow), cmocka_unit_test(says_what_samples_cost), cmocka_unit_test(counts_first_batches_of_restarted_workers),
 		cmocka_unit_test(counts_dictionaries_with_the_loop_that_updates_them),
 		cmocka_unit_test(finds_chains_that_do_not_depend_on_each_other),
 	};
