@@ -266,6 +266,13 @@ def test_commands_of_the_shell_as_a_query(recorded, tmp_path):
     assert command(".schema steps", recorded)[1] == command("--schema", "steps")[1]
     status, _, errors = command(".schema none", recorded)
     assert status == 1 and "unknown table 'none'" in errors
+    read, write = os.pipe()
+    os.close(read)
+    with os.fdopen(write, "wb") as closed:
+        done = subprocess.run(
+            ["opstrobe", "sql", ".schema", recorded], stdout=closed, stderr=subprocess.PIPE, text=True
+        )
+    assert (done.returncode, done.stderr) == (0, "")
     status, _, errors = command(".tabels", recorded)
     assert status == 1 and "unknown command '.tabels'; .help lists the commands" in errors
 

@@ -180,6 +180,8 @@ class _Shell:
             if len(found) != 1:
                 raise ValueError(f"unknown command '{name}'; .help lists the commands")
             _COMMANDS[found[0]](self, words)
+        except BrokenPipeError:
+            raise
         except (OSError, ValueError) as error:
             self._fail(error)
 
