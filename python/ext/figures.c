@@ -8,32 +8,48 @@
 
 #include <opstrobe/internal/format.h>
 
-static PyObject *format_duration(PyObject *module, PyObject *number)
+/* Formats a finite number. */
+static PyObject *format_finite(PyObject *number, void (*format)(char *out, double number))
 {
-	double ns = PyFloat_AsDouble(number);
+	double value = PyFloat_AsDouble(number);
 	char text[OPS_FORMAT_ROOM];
 
-	(void)module;
-	if (ns == -1 && PyErr_Occurred())
+	if (value == -1 && PyErr_Occurred())
 		return NULL;
-	if (!isfinite(ns))
-		return PyErr_Format(PyExc_ValueError, "a duration is a finite number");
-	ops_format_duration(text, ns);
+	if (!isfinite(value))
+		return PyErr_Format(PyExc_ValueError, "a figure is a finite number");
+	format(text, value);
 	return PyUnicode_FromString(text);
+}
+
+static PyObject *format_duration(PyObject *module, PyObject *number)
+{
+	(void)module;
+	return format_finite(number, ops_format_duration);
 }
 
 static PyObject *format_count(PyObject *module, PyObject *number)
 {
-	double count = PyFloat_AsDouble(number);
-	char text[OPS_FORMAT_ROOM];
-
 	(void)module;
-	if (count == -1 && PyErr_Occurred())
-		return NULL;
-	if (!isfinite(count))
-		return PyErr_Format(PyExc_ValueError, "a count is a finite number");
-	ops_format_count(text, count);
-	return PyUnicode_FromString(text);
+	return format_finite(number, ops_format_count);
+}
+
+static PyObject *format_percent(PyObject *module, PyObject *number)
+{
+	(void)module;
+	return format_finite(number, ops_format_percent);
+}
+
+static PyObject *format_change(PyObject *module, PyObject *number)
+{
+	(void)module;
+	return format_finite(number, ops_format_change);
+}
+
+static PyObject *format_number(PyObject *module, PyObject *number)
+{
+	(void)module;
+	return format_finite(number, ops_format_number);
 }
 
 static PyObject *format_bytes(PyObject *module, PyObject *number)
@@ -49,9 +65,12 @@ static PyObject *format_bytes(PyObject *module, PyObject *number)
 }
 
 static PyMethodDef figure_methods[] = {
-	{"format_duration", format_duration, METH_O, "format_duration(ns: float) -> str\n\n\"1.234 ms\", in the unit that fits."},
-	{"format_count", format_count, METH_O, "format_count(count: float) -> str\n\n\"11.69 M\", with the prefix that fits."},
+	{"format_duration", format_duration, METH_O, "format_duration(ns: float) -> str\n\n\"1.23 ms\", in the unit that fits."},
+	{"format_count", format_count, METH_O, "format_count(count: float) -> str\n\n\"11.7 M\", with the prefix that fits."},
 	{"format_bytes", format_bytes, METH_O, "format_bytes(bytes: int) -> str\n\n\"1.50 MiB\", in the unit that fits."},
+	{"format_percent", format_percent, METH_O, "format_percent(percent: float) -> str\n\n\"12.3 %\"."},
+	{"format_change", format_change, METH_O, "format_change(percent: float) -> str\n\n\"+12.3 %\", with its sign."},
+	{"format_number", format_number, METH_O, "format_number(number: float) -> str\n\n\"12.3\", and integers in full: \"12,345\"."},
 	{NULL, NULL, 0, NULL},
 };
 

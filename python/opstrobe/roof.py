@@ -194,15 +194,12 @@ def _parse_threads(text: str) -> int:
 
 
 def _scaled(value: float, unit: str) -> str:
-    for prefix in ("", "K", "M", "G"):
-        if value < 1000:
-            return f"{value:.1f} {prefix}{unit}"
-        value /= 1000
-    return f"{value:.2f} T{unit}"
+    text = _core.format_count(value)
+    return text + unit if " " in text else f"{text} {unit}"
 
 
 def _size(size: int) -> str:
-    return f"{size >> 20} MiB" if size >= 1 << 20 else f"{size >> 10} KiB"
+    return _core.format_bytes(size)
 
 
 def _print(found: dict[str, Any]) -> None:
@@ -211,7 +208,7 @@ def _print(found: dict[str, Any]) -> None:
         print(f"  matrix product  {name:9} {_scaled(value, 'FLOP/s'):>14}")
     for size, speed in found["bandwidth"]:
         print(f"  bandwidth       {_size(size):>9} {_scaled(speed, 'B/s'):>14}")
-    print(f"  call            {'':9} {found['call_us']:>11.2f} µs")
+    print(f"  call            {'':9} {_core.format_duration(found['call_us'] * 1000):>14}")
 
 
 def _write(path: str, found: dict[str, Any]) -> None:

@@ -188,7 +188,7 @@ static void memory_peak_text_write_head(struct page *page)
 	if (peak->time_ns >= 0) {
 		char after[OPS_FORMAT_ROOM];
 
-		ops_format_duration(after, (double)ops_difference(peak->time_ns, ops_trace_origin(trace)));
+		ops_format_moment(after, ops_difference(peak->time_ns, ops_trace_origin(trace)));
 		ops_buffer_printf(&line, ", %s after the start", after);
 	}
 	if (peak->row != OPS_NONE && !peak->chosen) {

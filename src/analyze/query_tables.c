@@ -113,7 +113,7 @@ enum ops_code analysis_kernels(struct analysis_run *run)
 		code = ops_fault(run->error, OPS_INVALID, "'by_operator' and 'by_category' exclude each other; choose one");
 	if (code)
 		return code;
-	run->result.table.scaled = run->format == OPS_FORMAT_TEXT;
+	run->result.table.scaled = run->format == OPS_FORMAT_TEXT || run->format == OPS_FORMAT_MARKDOWN;
 	if (by_category) {
 		run->result.table.empty = "no kernels: the trace has no device work";
 		return query_fill_table(run, &table_kernel_categories, 0, kernel_categories_fill, NULL);

@@ -63,7 +63,11 @@ static bool scale(const struct result_cell *cell, enum result_type type, char ro
 	else if (type == RESULT_BYTES)
 		ops_format_bytes(room, cell->integer);
 	else if (type == RESULT_CHANGE)
-		snprintf(room, NUMBER_ROOM, "%+.1f %%", cell->number);
+		ops_format_change(room, cell->number);
+	else if (type == RESULT_PERCENT)
+		ops_format_percent(room, cell->number);
+	else if (type == RESULT_NUMBER)
+		ops_format_number(room, cell->number);
 	else if (type == RESULT_COUNT && (cell->integer >= COUNT_SCALED_FROM || cell->integer <= -COUNT_SCALED_FROM))
 		ops_format_count(room, (double)cell->integer);
 	else
@@ -89,8 +93,9 @@ static struct ops_string cell_text(const struct result_cell *cell, enum result_t
 		return cell->integer ? (struct ops_string){"yes", 3} : (struct ops_string){"no", 2};
 	if (scaled && scale(cell, type, room))
 		return (struct ops_string){room, strlen(room)};
-	if (dressed && type == RESULT_PERCENT && fabs(cell->number) < 1e15) {
-		end = room + snprintf(room, NUMBER_ROOM, "%.1f", cell->number);
+	if (dressed && type == RESULT_PERCENT) {
+		ops_format_percent(room, cell->number);
+		return (struct ops_string){room, strlen(room)};
 	} else if (result_is_number(type)) {
 		end = whole ? ops_json_double_to(room, cell->number) : result_short_number(room, cell->number);
 	} else if (type == RESULT_TIME) {
@@ -103,8 +108,6 @@ static struct ops_string cell_text(const struct result_cell *cell, enum result_t
 	}
 	if (dressed && type != RESULT_INTEGER)
 		end = group_digits(room, end);
-	if (dressed && type == RESULT_PERCENT)
-		end = stpcpy(end, " %");
 	return (struct ops_string){room, (size_t)(end - room)};
 }
 

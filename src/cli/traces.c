@@ -53,7 +53,7 @@ enum ops_code cli_adviser_add(struct ops_adviser *adviser, const struct ops_rank
 	enum ops_code code;
 
 	if (show)
-		fprintf(stderr, "\r\033[Kapplying the rules of advice to %.1f million events", (double)events / 1e6);
+		fprintf(stderr, "\r\033[Kapplying the rules of advice to %s events", ops_figure_of_number((double)events).text);
 	code = ops_adviser_add(adviser, worker, error);
 	if (show)
 		fputs("\r\033[K", stderr);

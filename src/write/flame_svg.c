@@ -139,8 +139,8 @@ static void put_box(struct picture *picture, size_t chain)
 	if (ops_flame_is_diff(picture->flame))
 		flame_svg_put_change(picture, chain);
 	else
-		ops_buffer_printf(&picture->text, " (%s, %.2f %%)</title><rect class=\"%c\"", time,
-		                  (double)box->total_ns * 100 / (double)picture->boxes[0].total_ns,
+		ops_buffer_printf(&picture->text, " (%s, %s)</title><rect class=\"%c\"", time,
+		                  ops_figure_of_percent((double)box->total_ns * 100 / (double)picture->boxes[0].total_ns).text,
 		                  flame_svg_class_of(name, is_python));
 	ops_buffer_printf(&picture->text, " x=\"%.1f\" y=\"%u\" width=\"%.1f\" height=\"%d\"/>", x, y, width, ROW - 1);
 	if (letters > 3) {

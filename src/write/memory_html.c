@@ -135,10 +135,7 @@ static const char *unit_of(double bytes, double *ret_unit)
 
 static void memory_html_put_bytes(struct page *page, int64_t bytes)
 {
-	double unit;
-	const char *name = unit_of((double)bytes, &unit);
-
-	ops_buffer_printf(&page->out, unit > 1 ? "%.2f %s" : "%.0f %s", (double)bytes / unit, name);
+	ops_buffer_append_text(&page->out, ops_figure_of_bytes(bytes).text);
 }
 
 static const char style[] =
@@ -303,8 +300,8 @@ static void put_legend(struct page *page)
 		ops_buffer_printf(&page->out, "<tr><td><i class=\"c%zu\"></i>%s</td><td class=\"n\">", i,
 		                  ops_memory_category_name(i));
 		memory_html_put_bytes(page, page->peak.by_category[i]);
-		ops_buffer_printf(&page->out, "</td><td class=\"n\">%.1f %%</td><td class=\"n\"></td></tr>\n",
-		                  page->peak.bytes ? 100.0 * (double)page->peak.by_category[i] / (double)page->peak.bytes : 0.0);
+		ops_buffer_printf(&page->out, "</td><td class=\"n\">%s</td><td class=\"n\"></td></tr>\n",
+		                  ops_figure_of_percent(page->peak.bytes ? 100.0 * (double)page->peak.by_category[i] / (double)page->peak.bytes : 0.0).text);
 	}
 	memory_html_put(page, "</table>\n");
 }
@@ -357,7 +354,8 @@ static void put_script(struct page *page)
 		page,
 		"const plot=document.getElementById('plot'),cursor=document.getElementById('cursor');\n"
 		"const cells=[...document.querySelectorAll('#legend tr')].slice(1).map(r=>r.lastElementChild);\n"
-		"const text=b=>{let u=0;while(b>=1024&&u<4){b/=1024;u++}return(u?b.toFixed(2):b)+' '+"
+		"const text=b=>{let u=0;while(b>=(u?1023.5:1024)&&u<4){b/=1024;u++}return(u?b.toFixed(b<9.995?2:b<99.95?1:0):b)"
+		".toLocaleString('en-US')+' '+"
 		"['B','KiB','MiB','GiB','TiB'][u]};\n"
 		"plot.onpointermove=e=>{const p=new DOMPoint(e.clientX,e.clientY).matrixTransform("
 		"plot.getScreenCTM().inverse()),i=Math.floor(p.x-left);if(i<0||i>=held.length)return;\n"

@@ -9,9 +9,27 @@
 
 #include <cmocka.h>
 
+#include <assert.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "analyze/format.h"
+#include "base/json_walk.h"
+
+static const char *examples_path;
+
+static void read_examples(struct ops_string *ret_text)
+{
+	static char text[16384];
+	FILE *file = fopen(examples_path, "rb");
+
+	assert_non_null(file);
+	*ret_text = (struct ops_string){text, fread(text, 1, sizeof(text), file)};
+	assert_true(ret_text->size > 0 && ret_text->size < sizeof(text));
+	fclose(file);
+}
 
 static void assert_time(double us, enum ops_time_unit unit, const char *expected)
 {
@@ -59,51 +77,43 @@ static void shares(void **state)
 	assert_string_equal(text, "-930000000000000000000.00%");
 }
 
-static void assert_duration(double ns, const char *expected)
+static void format_moment(char *out, double ns)
 {
-	char text[OPS_FORMAT_ROOM];
-
-	ops_format_duration(text, ns);
-	assert_string_equal(text, expected);
+	ops_format_moment(out, (int64_t)ns);
 }
 
-static void durations(void **state)
+static void format_size(char *out, double bytes)
 {
+	ops_format_bytes(out, (int64_t)bytes);
+}
+
+/* The viewer's formatter reads the same examples (web/tests/unit/figures.test.ts). */
+static void examples(void **state)
+{
+	static const struct {
+		const char *name;
+		void (*format)(char *out, double figure);
+	} kinds[] = {{"duration", ops_format_duration}, {"moment", format_moment}, {"bytes", format_size}, {"percent", ops_format_percent},
+	             {"change", ops_format_change}, {"number", ops_format_number}, {"count", ops_format_count}};
+	struct ops_string file, list, pair, figure, text;
+	struct ops_json_walk pairs, cells;
+	char shown[OPS_FORMAT_ROOM];
+	double number;
+
 	(void)state;
-	assert_duration(0, "0");
-	assert_duration(1.0 / 3, "0.333 ns");
-	assert_duration(-400, "-400 ns");
-	assert_duration(999, "999 ns");
-	assert_duration(1000, "1.000 µs");
-	assert_duration(-2000, "-2.000 µs");
-	assert_duration(1234567, "1.235 ms");
-	assert_duration(999999499, "999.999 ms");
-	assert_duration(1e9, "1.000 s");
-	assert_duration(9.3e18, "9300000000.000 s");
-}
-
-static void assert_estimate(double ns, const char *expected)
-{
-	char text[OPS_FORMAT_ROOM];
-
-	ops_format_estimate(text, ns);
-	assert_string_equal(text, expected);
-}
-
-static void estimates(void **state)
-{
-	(void)state;
-	assert_estimate(0, "0");
-	assert_estimate(-400, "-400 ns");
-	assert_estimate(1000, "1.00 µs");
-	assert_estimate(692000, "692 µs");
-	assert_estimate(1234567, "1.23 ms");
-	assert_estimate(9994000, "9.99 ms");
-	assert_estimate(9996000, "10.0 ms");
-	assert_estimate(-36337000, "-36.3 ms");
-	assert_estimate(809e6, "809 ms");
-	assert_estimate(4294436000.0, "4.29 s");
-	assert_estimate(1220e9, "1220 s");
+	read_examples(&file);
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
+		assert_true(ops_json_find_typed(file, kinds[i].name, '[', &list));
+		pairs = ops_json_walk(list.bytes, list.size);
+		while (ops_json_next_element(&pairs, &pair)) {
+			cells = ops_json_walk(pair.bytes, pair.size);
+			assert_true(ops_json_next_element(&cells, &figure) && ops_json_next_element(&cells, &text));
+			assert_true(ops_json_parse_number(figure, &number));
+			kinds[i].format(shown, number);
+			assert_int_equal(strlen(shown), text.size - 2);
+			assert_memory_equal(shown, text.bytes + 1, text.size - 2);
+		}
+	}
 }
 
 static void micro_is_two_bytes(void **state)
@@ -117,14 +127,6 @@ static void micro_is_two_bytes(void **state)
 	assert_int_equal(ops_format_ascii(text, strlen(text)), strlen(text) - 2);
 	assert_memory_equal(text, "µ 1.000 us, 2 ms, 3 us\xc2", strlen("µ 1.000 us, 2 ms, 3 us\xc2"));
 	assert_int_equal(ops_format_ascii(NULL, 0), 0);
-}
-
-static void assert_count(double count, const char *expected)
-{
-	char text[OPS_FORMAT_ROOM];
-
-	ops_format_count(text, count);
-	assert_string_equal(text, expected);
 }
 
 static void assert_integer(uint64_t number, const char *expected)
@@ -144,17 +146,6 @@ static void integers(void **state)
 	assert_integer(12345, "12,345");
 	assert_integer(1234567, "1,234,567");
 	assert_integer(UINT64_MAX, "18,446,744,073,709,551,615");
-}
-
-static void counts(void **state)
-{
-	(void)state;
-	assert_count(0, "0");
-	assert_count(999, "999");
-	assert_count(1000, "1.00 K");
-	assert_count(-11689512, "-11.69 M");
-	assert_count(4.2e9, "4.20 G");
-	assert_count(9.3e18, "9300.00 P");
 }
 
 static void assert_memory(int64_t bytes, const char *expected)
@@ -200,19 +191,19 @@ static void lengths(void **state)
 	assert_int_equal(ops_text_prefix((struct ops_string){"a\xc3\xa9" "b", 4}, 2).size, 3);
 }
 
-int main(void)
+int main(int count, char **arguments)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(times),
-		cmocka_unit_test(durations),
-		cmocka_unit_test(estimates),
+		cmocka_unit_test(examples),
 		cmocka_unit_test(micro_is_two_bytes),
-		cmocka_unit_test(counts),
 		cmocka_unit_test(integers),
 		cmocka_unit_test(shares),
 		cmocka_unit_test(memory),
 		cmocka_unit_test(lengths),
 	};
 
+	assert(count == 2);
+	examples_path = arguments[1];
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

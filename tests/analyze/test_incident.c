@@ -51,9 +51,9 @@ static void slow_steps(void **state)
 	expect(SLOW(OVER(0, 0) ",\"sample_count\":10,\"samples\":["
 	            SAMPLE(9, "S", SLEEPS, FRAME("/usr/lib/python3.11/x.py", 3, "inner") "," FRAME("/home/train.py", 12, "wait")) ","
 	            SAMPLE(1, "R", "null", FRAME("/home/train.py", 13, "wait")) "]"),
-	       "Sleeping at /home/train.py:12 in wait, 90 % of the time that the step took too long.", "sleep");
+	       "Sleeping at /home/train.py:12 in wait, 90.0 % of the time that the step took too long.", "sleep");
 	expect(SLOW(OVER(0, 800000000) ",\"sample_count\":1,\"samples\":[" SAMPLE(1, "R", "null", FRAME("/home/train.py", 12, "f")) "]"),
-	       "Garbage collection at /home/train.py:12 in f, 80 %", "garbage_collection");
+	       "Garbage collection at /home/train.py:12 in f, 80.0 %", "garbage_collection");
 	expect(SLOW(OVER(700000000, 0) ",\"sample_count\":1,\"samples\":[" SAMPLE(1, "R", "null", FRAME("/home/train.py", 12, "f")) "]"),
 	       "Waiting for a CPU", "waited_for_cpu");
 	expect(SLOW("\"sample_count\":1,\"samples\":[" SAMPLE(1, "S", WAITS, FRAME("/home/train.py", 12, "f")) "],\"threads\":["
@@ -137,7 +137,7 @@ static void page_and_table(void **state)
 	assert_int_equal(ops_incident_report(facts, strlen(facts), NULL, &report_text, &size, &error), OPS_OK);
 	report = (struct ops_string){report_text, size};
 	assert_int_equal(ops_incident_page(report.bytes, report.size, OPS_FORMAT_TEXT, &text, &size, &error), OPS_OK);
-	assert_non_null(strstr(text, "step 57 took 1.200 s, usually 20.000 ms\n\ncause: Sleeping at /home/a|b.py:12"));
+	assert_non_null(strstr(text, "step 57 took 1.20 s, usually 20.0 ms\n\ncause: Sleeping at /home/a|b.py:12"));
 	assert_non_null(strstr(text, "2023-11-14 22:13:20 UTC"));
 	assert_non_null(strstr(text, "because there were too many: 2 hang"));
 	ops_free(text);
@@ -147,7 +147,7 @@ static void page_and_table(void **state)
 	assert_int_equal(ops_incident_page(report.bytes, report.size, OPS_FORMAT_CSV, &text, &size, &error), OPS_INVALID);
 	assert_int_equal(ops_incident_table(&id, &report, 1, OPS_FORMAT_CSV, 0, &text, &size, &error), OPS_OK);
 	assert_string_equal(text, "id,when,process,pid,what,cause,where,overhead,has_trace\n"
-	                          "20231114-221320-7,2023-11-14 22:13:20,train,7,\"step 57 took 1.200 s, usually 20.000 ms\",sleep,/home/a|b.py:12,,no\n");
+	                          "20231114-221320-7,2023-11-14 22:13:20,train,7,\"step 57 took 1.20 s, usually 20.0 ms\",sleep,/home/a|b.py:12,,no\n");
 	ops_free(text);
 	ops_free(report_text);
 }
@@ -170,11 +170,11 @@ static void overhead(void **state)
 
 	(void)state;
 	assert_int_equal(ops_incident_page(with, sizeof(with) - 1, OPS_FORMAT_TEXT, &text, &size, &error), OPS_OK);
-	assert_non_null(strstr(text, "overhead  0.4 % of a step (-0.1 to 0.9 %, 31 shadow steps)\n"));
-	assert_non_null(strstr(text, "detail    operators are not recorded: recording took 21.0 % of a step, and the budget is 1.0 %\n"));
+	assert_non_null(strstr(text, "overhead  0.41 % of a step (-0.10 % to 0.92 %, 31 shadow steps)\n"));
+	assert_non_null(strstr(text, "detail    operators are not recorded: recording took 21.0 % of a step, and the budget is 1.00 %\n"));
 	ops_free(text);
 	assert_int_equal(ops_incident_table(&id, &report, 1, OPS_FORMAT_CSV, 0, &text, &size, &error), OPS_OK);
-	assert_non_null(strstr(text, "\"0.4 % (-0.1 to 0.9 %), without operators\""));
+	assert_non_null(strstr(text, "\"0.41 % (-0.10 % to 0.92 %), without operators\""));
 	ops_free(text);
 	assert_int_equal(ops_incident_page(without, sizeof(without) - 1, OPS_FORMAT_TEXT, &text, &size, &error), OPS_OK);
 	assert_null(strstr(text, "overhead")); /* of a version that did not count them */
@@ -184,7 +184,7 @@ static void overhead(void **state)
 	assert_non_null(strstr(text, "overhead  not yet known (3 shadow steps)\n"));
 	ops_free(text);
 	assert_int_equal(ops_incident_page(steps, sizeof(steps) - 1, OPS_FORMAT_TEXT, &text, &size, &error), OPS_OK);
-	assert_non_null(strstr(text, "detail    only steps are recorded: recording would take about 2.0 % of a call of the model, and the budget is 1.0 %\n"));
+	assert_non_null(strstr(text, "detail    only steps are recorded: recording would take about 2.00 % of a call of the model, and the budget is 1.00 %\n"));
 	assert_non_null(strstr(text, "overhead  not yet known (3 shadow calls)\n"));
 	ops_free(text);
 	assert_int_equal(ops_incident_table(&id, &early_report, 1, OPS_FORMAT_CSV, 0, &text, &size, &error), OPS_OK);
@@ -231,16 +231,16 @@ static void sampled_stacks(void **state)
 
 	(void)state;
 	assert_int_equal(ops_incident_report(facts, sizeof(facts) - 1, trace, &report, &size, &error), OPS_OK);
-	assert_non_null(strstr(report, "\"cause\":\"Sleeping at /home/train.py:88 in load_shard: 80 % of the sampled time of the step, 0 % of that "
-	                               "of other steps. More than in other steps: Python and other +990.000 ms."));
+	assert_non_null(strstr(report, "\"cause\":\"Sleeping at /home/train.py:88 in load_shard: 80.0 % of the sampled time of the step, 0 % of that "
+	                               "of other steps. More than in other steps: Python and other +990 ms."));
 	assert_non_null(strstr(report, "\"cause_kind\":\"sleep\""));
 	assert_non_null(strstr(report, "\"sampled\":{\"tid\":7,\"samples\":50,\"usual_samples\":100,\"usual_steps\":20,\"period_ns\":20000000,"));
 	assert_non_null(strstr(report, "\"share\":0.2,\"usual_share\":1}"));
 	assert_int_equal(ops_incident_page(report, size, OPS_FORMAT_TEXT, &page, &page_size, &error), OPS_OK);
 	assert_non_null(strstr(page, "\nsampled stacks of its thread\n"
-	                             "  50 samples of the step and 100 of 20 other steps, one each 20.000 ms of wall-clock time\n"
-	                             "   80 % (0 % in other steps)  sleeping at /home/train.py:88 in load_shard\n"
-	                             "   20 % (100 % in other steps)  running at /home/train.py:5 in main\n"));
+	                             "  50 samples of the step and 100 of 20 other steps, one each 20.0 ms of wall-clock time\n"
+	                             "  80.0 % (0 % in other steps)  sleeping at /home/train.py:88 in load_shard\n"
+	                             "  20.0 % (100 % in other steps)  running at /home/train.py:5 in main\n"));
 	ops_free(page);
 	ops_free(report);
 	ops_trace_unref(trace);

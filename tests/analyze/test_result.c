@@ -142,17 +142,17 @@ static void test_declared_columns(void **state)
 	table->scaled = true;
 	assert_written(&result, OPS_FORMAT_CSV, "rank,name,total_us,peak_bytes,operations,change_percent\n"
 	                                          "7,a,1.5,2048,1234,-12.34\n8,b,2500,0,4200000000,\n");
-	assert_written(&result, OPS_FORMAT_TEXT, "rank  Part      Time      Peak  operations   Change\n"
-	                                           "   7  a     1.500 µs  2.00 KiB       1,234  -12.3 %\n"
-	                                           "   8  b     2.500 ms       0 B      4.20 G      new\n");
+	assert_written(&result, OPS_FORMAT_TEXT, "rank  Part     Time      Peak  operations   Change\n"
+	                                           "   7  a     1.50 µs  2.00 KiB       1,234  -12.3 %\n"
+	                                           "   8  b     2.50 ms       0 B      4.20 G      new\n");
 	assert_written(&result, OPS_FORMAT_MARKDOWN, "| rank | Part | Time | Peak | operations | Change |\n"
 	                                               "|--:|---|--:|--:|--:|--:|\n"
-	                                               "| 7 | a | 1.500 µs | 2.00 KiB | 1,234 | -12.3 % |\n"
-	                                               "| 8 | b | 2.500 ms | 0 B | 4.20 G | new |\n");
+	                                               "| 7 | a | 1.50 µs | 2.00 KiB | 1,234 | -12.3 % |\n"
+	                                               "| 8 | b | 2.50 ms | 0 B | 4.20 G | new |\n");
 	result.room = 32; /* the minor column is left out first, then those without a priority, and never the major one */
-	assert_written(&result, OPS_FORMAT_TEXT, "rank  Part      Time   Change\n"
-	                                           "   7  a     1.500 µs  -12.3 %\n"
-	                                           "   8  b     2.500 ms      new\n"
+	assert_written(&result, OPS_FORMAT_TEXT, "rank  Part     Time   Change\n"
+	                                           "   7  a     1.50 µs  -12.3 %\n"
+	                                           "   8  b     2.50 ms      new\n"
 	                                           "no room for Peak, operations: a\n"
 	                                           "wider terminal shows more, '|\nless -S' all\n");
 	result_release(&result);

@@ -100,13 +100,8 @@ def test_every_figure_is_of_one_step(opstrobe, traces):
 
 def test_text_and_csv_say_so(opstrobe, traces):
     text = opstrobe("diff", *traces).stdout
-    changes = [
-        word
-        for line in text.splitlines()
-        for word in line.split()
-        if word.startswith(("+", "-")) and word[1:2].isdigit()
-    ]
-    assert len(changes) > 8 and set(changes) <= {"+0.0"}
+    changes = re.findall(r"(\S+) %$", text, re.MULTILINE)
+    assert len(changes) > 8 and set(changes) == {"0"}
     assert not re.search("^(modules|kernels) +base", text, re.MULTILINE)  # nothing changed in them
     assert "peak of cpu       512 B  512 B" in text
     rows = list(csv.DictReader(io.StringIO(opstrobe("diff", "--format", "csv", *traces).stdout)))
@@ -151,10 +146,10 @@ def test_a_change_is_seen(opstrobe, tmp_path):
                 each["args"]["Bytes"] *= 2
         (tmp_path / name).write_text(json.dumps({"traceEvents": rows}))
     lines = [line.split() for line in opstrobe("diff", "a.json", "b.json").stdout.splitlines()]
-    net = ["Net_0", "300.000", "µs", "450.000", "µs", "+50.0", "%"]
+    net = ["Net_0", "300", "µs", "450", "µs", "+50.0", "%"]
     assert lines.count(net) == 2  # of the parts and of the modules
     assert ["gemm", *net[1:]] in lines
-    assert ["peak", "of", "cpu", "512", "B", "1.00", "KiB", "+100.0", "%"] in lines
+    assert ["peak", "of", "cpu", "512", "B", "1.00", "KiB", "+100", "%"] in lines
 
 
 def test_the_median_is_that_of_views_to_the_nanosecond(opstrobe, tmp_path):
@@ -187,14 +182,14 @@ def test_a_slow_first_step_is_in_no_mean(opstrobe, tmp_path):
     assert views["apart"] == "0" and views["breakdown"]["average"]["total"] == 1000
     assert views["average"]["total"] == 1600  # the plugin's mean
     text = opstrobe("views", "5.json").stdout
-    assert "5 steps: median 1.000 ms, mean 1.000 ms, " in text
-    assert "\nthe first step, 0, takes 4.000 ms; means leave it out\n" in text
+    assert "5 steps: median 1.00 ms, mean 1.00 ms, " in text
+    assert "\nthe first step, 0, takes 4.00 ms; means leave it out\n" in text
     diff = json.loads(opstrobe("diff", "--format", "json", "2.json", "5.json").stdout)
     assert [diff["steps"][side]["median"] for side in ("left", "right")] == [1000, 1000]
     text = opstrobe("diff", "2.json", "5.json").stdout
-    assert "The first step of base takes 4.000 ms and is left out.\n" in text
+    assert "The first step of base takes 4.00 ms and is left out.\n" in text
     assert "no verdict" in text  # two steps without the first
-    changes = re.findall(r"([+-][\d.]+) %", text)
+    changes = re.findall(r"([+-]?[\d.]+) %$", text, re.MULTILINE)
     assert len(changes) > 5 and not [change for change in changes if abs(float(change)) > 0]
     opstrobe("diff", "--flame", "change.folded", "2.json", "5.json")
     for line in (tmp_path / "change.folded").read_text().splitlines():

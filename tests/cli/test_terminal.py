@@ -69,7 +69,7 @@ def lines_of(text, title):
 def test_width_is_used_for_means_shares_and_places(on_terminal, trace, tmp_path):
     head, first, *_ = lines_of(on_terminal("views", trace, columns=120, PAGER="", NO_COLOR="1")[0], "operators +calls")
     assert head.split() == ["operators", "calls", "self", "CPU", "mean", "of", "CPU", "where"]
-    assert first.split()[:8] == ["aten::mm", "1,500", "9.000", "ms", "6.000", "µs", "98.9", "%"]
+    assert first.split()[:8] == ["aten::mm", "1,500", "9.00", "ms", "6.00", "µs", "98.9", "%"]
     assert first.endswith("████████  train.py:7")
     long_path = "projects/training/entry_points/train.py"
     (tmp_path / "long.json").write_text((tmp_path / trace).read_text().replace("train.py", long_path))
@@ -95,7 +95,7 @@ def test_a_terminal_without_utf8_has_us(on_terminal, trace, tmp_path, words):
 def test_counts_have_separators(opstrobe, trace):
     text = opstrobe(trace).stdout
     assert text.startswith("1,521 events in ")
-    assert "  1,500  9.000 ms" in text
+    assert "  1,500   9.00 ms" in text
 
 
 def test_color(on_terminal, opstrobe, trace):
@@ -153,7 +153,7 @@ def test_what_follows_run_is_the_programs(opstrobe, tmp_path):
 def test_lines_have_times_in_the_unit_that_fits(opstrobe, trace):
     head, first, *_ = opstrobe("lines", trace).stdout.splitlines()
     assert head.split() == ["Self", "Total", "Device", "Memory", "Calls", "Line", "Function", "File"]
-    assert first.split() == ["20.000", "ms", "20.000", "ms", "0", "0", "B", "1", "7", "step", "train.py"]
+    assert first.split() == ["20.0", "ms", "20.0", "ms", "0", "0", "B", "1", "7", "step", "train.py"]
     head, first, *_ = opstrobe("lines", "--format", "csv", trace).stdout.splitlines()
     assert head.startswith("self,with_calls,") and first.startswith("20000,20000,0,0,1,7,")
 
@@ -166,7 +166,7 @@ def test_what_slow_steps_have_more_of_is_next_to_its_figures(on_terminal, tmp_pa
         text = on_terminal("views", "slow.json", columns=columns, PAGER="", NO_COLOR="1")[0]
         rows = text[text.index("slow step 7") :].splitlines()
         cause = next(line for line in rows if line.startswith("operators"))
-        assert cause.split()[1] == "800.000" and cause.index("800") <= 54
+        assert cause.split()[1] == "800" and cause.index("800") <= 54
 
 
 def test_operators_have_times_per_step_and_flops_per_second(on_terminal, opstrobe, tmp_path):
@@ -181,8 +181,8 @@ def test_operators_have_times_per_step_and_flops_per_second(on_terminal, opstrob
         if line.startswith("operators ") and "calls" in line
     )
     assert head == ["operators", "calls", "self", "CPU", "mean", "per", "step", "FLOP/s", "of", "CPU"]
-    assert first[:8] == ["aten::mm", "4", "4.000", "ms", "1.000", "ms", "1.000", "ms"]
-    assert first[8:12] == ["268.44", "G", "100.0", "%"]  # 2 · 512³ in 1 ms
+    assert first[:8] == ["aten::mm", "4", "4.00", "ms", "1.00", "ms", "1.00", "ms"]
+    assert first[8:12] == ["268", "G", "100", "%"]  # 2 · 512³ in 1 ms
     narrow = on_terminal("views", "steps.json", columns=80, PAGER="", NO_COLOR="1")[0]
     assert "aten::mm" in narrow and "FLOP/s" not in narrow
     report = opstrobe("report", "--format", "markdown", "steps.json", cwd=tmp_path).stdout

@@ -5,6 +5,7 @@ import json
 import re
 
 import pytest
+from opstrobe import _core
 
 LOADER = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
 
@@ -33,13 +34,13 @@ def test_one_share_everywhere(opstrobe, tmp_path, waited, much):
     assert advice["findings"] and advice["base"]["waited_for_cpu_ratio"] == pytest.approx(share)
     for words in (("t.json",), ("report", "--format", "markdown", "t.json")):
         text = opstrobe(*words).stdout
-        assert f"waited for a CPU: {100 * share:.1f} % of the steps' time" in text
+        assert f"waited for a CPU: {_core.format_percent(100 * share)} of the steps' time" in text
         assert ("warning: waited" in text) == much
-    expected = f"Steps waited for a CPU for {100 * share:.1f} % of their time"
+    expected = f"Steps waited for a CPU for {_core.format_percent(100 * share)} of their time"
     assert (", without waits for a CPU" in advice["base"]["text"]) == much and (
         expected in advice["base"]["text"]
     ) == much
-    warning = f"waited for a CPU: {100 * share:.1f} %"
+    warning = f"waited for a CPU: {_core.format_percent(100 * share)}"
     assert [finding["predicted_gain_warning"] for finding in advice["findings"]] == [
         warning if much else None for _ in advice["findings"]
     ]
@@ -68,7 +69,7 @@ def test_a_diff_warns_of_a_busy_machine(opstrobe, tmp_path):
     found = json.loads(opstrobe("diff", "--format", "json", "busy.json", "idle.json").stdout)["steps"]
     assert [found[side]["waited_ratio"] for side in ("left", "right")] == pytest.approx([0.23, 0.004])
     said = (
-        "warning: steps waited for a CPU: 23.0 % of their time in base, 0.4 % of their time in new; times are too long"
+        "warning: steps waited for a CPU: 23.0 % of their time in base, 0.40 % of their time in new; times are too long"
     )
     assert said in " ".join(opstrobe("diff", "busy.json", "idle.json").stdout.split())
     assert "waited for a CPU" not in opstrobe("diff", "idle.json", "idle.json").stdout

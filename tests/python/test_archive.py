@@ -512,7 +512,7 @@ def test_trend_finds_the_commit_and_the_operator(tmp_path):
     (first,) = change["causes"]  # what did not change explains nothing
     assert (first["kind"], first["name"], first["before_ms"], first["after_ms"]) == ("operator", "aten::sort", 0, 0.06)
     status, printed, _ = command("trend", place, "--by", "date", "--metric", "operators")
-    assert "2026-09-28" in printed and "1 -> 2 (+100.0 %)" in printed
+    assert "2026-09-28" in printed and "1 -> 2 (+100 %)" in printed
     status, printed, _ = command("trend", place, "--metric", "kernel_ms")
     assert status == 0 and "no change that exceeds the noise" in printed
 

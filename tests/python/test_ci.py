@@ -307,7 +307,7 @@ def test_ab_compares_steps_and_counts(tmp_path):
     assert status == 0, errors
     assert printed.startswith(
         "no count differs\nno regression: HEAD takes at most 1 % longer (median step, 13 pairs of runs)\n"
-        "  median step of HEAD: +0.00 % (+0.00 % to +0.00 %), not slower\n"
+        "  median step of HEAD: 0 % (0 % to 0 %), not slower\n"
     )
     status, printed, _ = ab(tmp_path, "--pairs", "13", "--format", "json", "--", "base.sh", "./slow.sh")
     found = json.loads(printed)

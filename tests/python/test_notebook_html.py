@@ -10,6 +10,7 @@ import pytest
 import torch
 
 import opstrobe
+from opstrobe import _core
 
 TRAIN = pathlib.Path(__file__).resolve().parents[2] / "web" / "tests" / "traces" / "train.pt.trace.json.gz"
 HOSTILE = "</td></table><script>alert(1)</script><img src=x onerror=alert(2)>\"'&\udc80\x00\u2028"
@@ -136,7 +137,7 @@ def test_advice_is_a_dict_that_shows_itself():
     for finding in advice["findings"]:
         assert finding["title"] in markup.text and finding["evidence"] in markup.text
         if finding["predicted_gain_percent"]:
-            gain = f"{finding['predicted_gain_bound']} {finding['predicted_gain_percent']:.1f} % of a step"
+            gain = f"{finding['predicted_gain_bound']} {_core.format_percent(finding['predicted_gain_percent'])} of a step"
             assert gain in markup.text
     assert markup.tags.count("li") == len(advice["findings"])
     rest = advice["not_explained"]

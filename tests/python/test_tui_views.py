@@ -138,7 +138,7 @@ def test_the_overview_has_the_figures_of_views(folder, printed):
         for phase, title in (("forward", "Forward"), ("backward", "Backward"), ("optimizer", "Optimizer")):
             line = next(line for line in text.splitlines() if line.strip().startswith(title))
             average, percent = steps["phases"]["average"][phase], steps["phases"]["average_pct"][phase]
-            assert _core.format_duration(average * 1000) in line and f"{percent:.1f} %" in line
+            assert _core.format_duration(average * 1000) in line and _core.format_percent(percent) in line
         table = printed("memory")["table"]
         peak = dict(zip(table["columns"], table["rows"][0]))
         assert peak["held_by"] == "all" and _core.format_bytes(peak["bytes"]) in text
@@ -165,7 +165,7 @@ def test_operators_equal_json_to_the_digit(folder, printed):
             assert row["Mean"] == _core.format_duration(expected["host_total"] / expected["calls"] * 1000)
             assert row["Longest"] == _core.format_duration(expected["host_max"] * 1000)
             assert row["Calls"] == f"{expected['calls']:,}"
-            assert row["Share"].startswith(f"{expected['host_self'] / whole * 100:.1f} %")
+            assert row["Share"].startswith(_core.format_percent(expected["host_self"] / whole * 100))
             assert row["Memory"] == _core.format_bytes(expected["self_cpu_memory_bytes"])
         longest = max(operators, key=lambda row: row["host_self"])
         assert rows[0]["Operator"] == longest["name"]
@@ -333,7 +333,7 @@ def test_the_flame_graph(folder):
         graph = app.view().query_one(FlameGraph)
         note = app.view().query_one(FlameView).query_one(".note")
         whole = graph.flame.total(ROOT)
-        assert f"total {_core.format_duration(whole)} (100.0 %)" in str(note.content)
+        assert f"total {_core.format_duration(whole)} (100 %)" in str(note.content)
         await pilot.press("down", "enter")
         assert graph.zoomed != ROOT and graph.box().width == graph.size.width
         await pilot.press("backspace")
@@ -650,7 +650,7 @@ def test_boxes_of_a_flame_graph():
 
 
 def test_figures():
-    assert cell_text(1500.0, "us") == "1.500 ms" and cell_text(None, "us") == "–"
+    assert cell_text(1500.0, "us") == "1.50 ms" and cell_text(None, "us") == "–"
     assert cell_text(1234567, "count") == "1,234,567" and cell_text(0.256, "share") == "25.6 %"
     assert cell_text(2**20, "bytes") == "1.00 MiB" and cell_text(True, "flag") == "yes"
     assert bar(0.5, 8) == "████" and bar(0, 8) == "" and bar(1e-9, 8) == "▏" and bar(2, 8) == "█" * 8

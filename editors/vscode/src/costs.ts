@@ -2,7 +2,7 @@
 //
 // Costs of lines from `opstrobe lines --format json`, in the form shown next to the lines.
 import type { LinesReply, SourceFile, SourceLine } from "../../../web/src/data/replies";
-import { formatBytes, formatCount, formatShare, formatUs } from "../../../web/src/format/units";
+import { formatBytes, formatCount, formatPercent, formatShare, formatUs } from "../../../web/src/format/units";
 import { bestFit } from "./paths";
 
 /** Number of shades in the gutter. */
@@ -55,7 +55,7 @@ function timeOf(line: SourceLine): number {
 function textOf(line: SourceLine, duration_us: number): string {
 	const parts: string[] = [];
 	if (line.host_us > 0) parts.push(formatUs(line.host_us));
-	if (line.host_us > 0 && duration_us > 0) parts.push(`${((line.host_us / duration_us) * 100).toFixed(1)} %`);
+	if (line.host_us > 0 && duration_us > 0) parts.push(formatPercent((line.host_us / duration_us) * 100));
 	if (line.device_us > 0) parts.push(`device ${formatUs(line.device_us)}`);
 	if (line.allocated_bytes > 0) parts.push(formatBytes(line.allocated_bytes));
 	return parts.join(" · ");

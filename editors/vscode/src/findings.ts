@@ -3,10 +3,11 @@
 // The findings of `opstrobe advise --format json`, in the form shown by the panels.
 
 import type { Finding, Where } from "../../../web/src/data/replies";
+import { formatPercent } from "../../../web/src/format/units";
 
 /** Returns "saves about 12 % of a step", or an empty text if there is no predicted gain. */
 export function gainOf({ predicted_gain_percent: percent, predicted_gain_bound: bound, predicted_gain_warning: warning }: Finding): string {
-	return percent === null || percent <= 0 ? "" : `saves ${bound} ${percent.toFixed(percent < 10 ? 1 : 0)} % of a step${warning ? `; ${warning}` : ""}`;
+	return percent === null || percent <= 0 ? "" : `saves ${bound} ${formatPercent(percent)} of a step${warning ? `; ${warning}` : ""}`;
 }
 
 /** Returns "train.py:12 in step", as far as known. */

@@ -19,16 +19,35 @@ extern "C" {
 /* The unit in text for people; formats for programs have "us". */
 #define OPS_MICROSECONDS "µs"
 
-/* "1.234 ms", in a suitable unit from "ns" to "s", or "0". The text may have more bytes than columns: see ops_field_width. */
+/* Durations, sizes, shares and counts with a prefix have three significant digits. The viewer formats them alike
+ * (web/src/format/units.ts); tests/analyze/figures.json has examples for both.
+ *
+ * "1.23 ms", in a suitable unit from "ns" to "s", or "0". The text may have more bytes than columns: see ops_field_width. */
 void ops_format_duration(char *out, double ns);
-/* Like ops_format_duration, with three significant digits: "1.23 ms". For predictions. */
-void ops_format_estimate(char *out, double ns);
-/* "11.69 M": a count with a suitable prefix, from K to P. */
+/* A point in time since the trace began, to the microsecond: "1.234567 s". */
+void ops_format_moment(char *out, int64_t ns);
+/* "11.7 M": a count with a suitable prefix, from K to P. */
 void ops_format_count(char *out, double count);
 /* "12,345". */
 void ops_format_integer(char *out, uint64_t number);
 /* "1.50 MiB". */
 void ops_format_bytes(char *out, int64_t bytes);
+/* "12.3 %", with at most two decimals; "<0.01 %" if it is less. */
+void ops_format_percent(char *out, double percent);
+/* "+12.3 %": a difference in percent, with its sign. */
+void ops_format_change(char *out, double percent);
+/* "12.3", or all digits of an integer: "12,345". Never "14.0". */
+void ops_format_number(char *out, double number);
+
+/* The same as values, for arguments of printf. */
+struct ops_figure {
+	char text[OPS_FORMAT_ROOM];
+};
+struct ops_figure ops_figure_of_duration(double ns);
+struct ops_figure ops_figure_of_bytes(int64_t bytes);
+struct ops_figure ops_figure_of_percent(double percent);
+struct ops_figure ops_figure_of_change(double percent);
+struct ops_figure ops_figure_of_number(double number);
 /* Returns the width for printf's "%*s" that makes a text take that many columns. Negative `columns` align the text to the left. */
 int ops_field_width(const char *text, int columns);
 /* Replaces "µs" by "us" in place, for terminals limited to ASCII. Returns the new size. */

@@ -10,6 +10,7 @@ import json
 import os
 import sys
 
+from opstrobe._core import format_change
 from opstrobe._command_parser import command_parser, reason_of
 
 TYPE_CHECKING = False
@@ -226,7 +227,7 @@ def _print_points(options: argparse.Namespace, points: Sequence[Point], jumps: S
 
 
 def _change(jump: Jump) -> str:
-    percent = f" ({100 * (jump.after / jump.before - 1):+.1f} %)" if jump.before else ""
+    percent = f" ({format_change(100 * (jump.after / jump.before - 1))})" if jump.before else ""
     return f"{jump.before:.6g} -> {jump.after:.6g}{percent}, noise {jump.noise:.2g}"
 
 

@@ -17,6 +17,7 @@ import sys
 import tempfile
 import time
 
+from opstrobe._core import format_change
 from opstrobe._command_parser import command_parser
 from opstrobe.ci.gate import REGRESSION
 
@@ -162,7 +163,7 @@ def _duration_text(minutes: float) -> str:
 
 def _interval_text(interval: Interval) -> str:
     def percent(value: float) -> str:
-        return f"{100 * value:+.2f} %"
+        return format_change(100 * value)
 
     if math.isinf(interval.lower) and math.isinf(interval.upper):
         return f"{percent(interval.estimate)} (too few pairs for an interval)"

@@ -350,7 +350,7 @@ class RunRecorder:
             f"{recording.trace.lost:,} LOST (out of memory, see --max-bytes)" if recording.trace.lost else "none lost"
         )
         shown = self._output.shown(path)
-        _say(f"wrote {shown}: {recording.trace.event_count:,} events, {lost}, {_size_text(os.path.getsize(path))}")
+        _say(f"wrote {shown}: {recording.trace.event_count:,} events, {lost}, {_core.format_bytes(os.path.getsize(path))}")
         if self._advises and not self._output.rank:
             self._print_advice(recording.trace)
         elif recording.trace.event_count <= _ADVICE_EVENTS_MAX:
@@ -474,17 +474,8 @@ def _finding_text(finding: dict[str, Any], steps: int | None) -> str:
         bound = {"at least": "at least ", "at most": "at most "}.get(finding["predicted_gain_bound"], "about ")
         of = "a step" if steps else "the recording"
         warning = f"; {finding['predicted_gain_warning']}" if finding["predicted_gain_warning"] else ""
-        text += f" (saves {bound}{finding['predicted_gain_percent']:.1f} % of {of}{warning})"
+        text += f" (saves {bound}{_core.format_percent(finding['predicted_gain_percent'])} of {of}{warning})"
     return text
-
-
-def _size_text(size: int) -> str:
-    scaled = float(size)
-    for unit in ("B", "KiB", "MiB"):
-        if scaled < 1024:
-            return f"{scaled:.0f} {unit}" if unit == "B" else f"{scaled:.1f} {unit}"
-        scaled /= 1024
-    return f"{scaled:.1f} GiB"
 
 
 def _print(text: str) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import html
 
+from opstrobe._core import format_duration, format_percent
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -53,10 +55,10 @@ def _finding(finding: Mapping[str, Any]) -> str:
     colour = _SEVERITY_COLOURS.get(finding["severity"], "currentColor")
     bound = _text(finding["predicted_gain_bound"])
     warning = f" ({_text(finding['predicted_gain_warning'])})" if finding.get("predicted_gain_warning") else ""
-    gain = f"{_bar(percent, colour)}{bound} {percent:.1f} % of a step{warning}" if percent > 0 else ""
+    gain = f"{_bar(percent, colour)}{bound} {format_percent(percent)} of a step{warning}" if percent > 0 else ""
     measured = finding.get("measured")
     if measured:
-        gain += f" (measured: {measured['gain_percent']:.1f} %, {measured['gain_lower_percent']:.1f} % to {measured['gain_upper_percent']:.1f} %)"
+        gain += f" (measured: {format_percent(measured['gain_percent'])}, {format_percent(measured['gain_lower_percent'])} to {format_percent(measured['gain_upper_percent'])})"
     places = "".join(
         f" <code>{_text(place['file'])}:{_text(place['line'])}</code>"
         for place in finding["where"][:3]
@@ -109,7 +111,7 @@ def profile_html(profile: _KinetoProfile, row_limit: int = _TOP_ROWS) -> str:
     flags = [flag for flag in _FLAGS if getattr(profile, flag)]
     said = [
         f"{trace.event_count:,} events",
-        f"{(trace.stop_ns - trace.start_ns) / 1e6:,.1f} ms",
+        format_duration(trace.stop_ns - trace.start_ns),
         *flags,
         *([f"<b>{trace.lost:,} records lost</b>"] if trace.lost else []),
     ]

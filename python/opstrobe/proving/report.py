@@ -6,6 +6,7 @@ from __future__ import annotations
 import dataclasses
 import json
 
+from opstrobe._core import format_change, format_duration, format_percent
 from opstrobe.proving.fixes import FIXES
 from opstrobe.proving.plan import Gain, Sameness
 
@@ -79,10 +80,10 @@ def as_json(
 def _gain_text(gain: Gain) -> str:
     if gain.sign:
         does = "saves" if gain.sign > 0 else "COSTS"
-        text = f"{does} {abs(gain.percent):.1f} % of a step, {abs(gain.ms_per_step):.3g} ms"
+        text = f"{does} {format_percent(abs(gain.percent))} of a step, {format_duration(abs(gain.ms_per_step) * 1e6)}"
     else:
-        text = f"no difference found, {gain.percent:+.1f} % of a step"
-    return f"{text} (99.9 % interval: {gain.lower_percent:+.1f} % to {gain.upper_percent:+.1f} %"
+        text = f"no difference found, {format_change(gain.percent)} of a step"
+    return f"{text} (99.9 % interval: {format_change(gain.lower_percent)} to {format_change(gain.upper_percent)}"
 
 
 def _proof_text(proof: Proof, findings: Sequence[dict[str, Any]]) -> str:
@@ -102,7 +103,7 @@ def _proof_text(proof: Proof, findings: Sequence[dict[str, Any]]) -> str:
             if finding["id"] in fix.findings and finding["predicted_gain_percent"]
         ]
         if predicted:
-            lines.append(f"   predicted: {sum(predicted):.1f} %")
+            lines.append(f"   predicted: {format_percent(sum(predicted))}")
         lines.append(f"   results: {proof.results.text}")
     return "\n".join(lines) + "\n"
 

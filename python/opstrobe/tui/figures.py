@@ -28,10 +28,10 @@ def cell_text(cell: Cell, kind: str) -> str:
     if kind == "scaled":
         return _core.format_count(cell)
     if kind == "share":
-        return f"{cell * 100:.1f} %"
+        return _core.format_percent(cell * 100)
     if kind == "pct":
-        return f"{cell:.1f} %"
-    return f"{cell:,}" if isinstance(cell, int) else f"{cell:,.1f}"
+        return _core.format_percent(cell)
+    return f"{cell:,}" if isinstance(cell, int) else _core.format_number(cell)
 
 
 def printable(text: str) -> str:

@@ -262,11 +262,11 @@ class FlameView(Vertical):
         node = graph.selected
         frame = flame.frame(node)
         share = flame.total(node) / all_ns if all_ns else 0
-        figures = f"total {cell_text(flame.total(node), 'ns')} ({share * 100:.1f} %), self {cell_text(flame.self_time(node), 'ns')}"
+        figures = f"total {cell_text(flame.total(node), 'ns')} ({cell_text(share, 'share')}), self {cell_text(flame.self_time(node), 'ns')}"
         search = self.query_one(Input).value
         if search:
             time = flame.time_of(graph.found)
             part = time / all_ns if all_ns else 0
-            figures += f"; '{search}': {len(graph.found):,} frames, {cell_text(time, 'ns')} ({part * 100:.1f} %)"
+            figures += f"; '{search}': {len(graph.found):,} frames, {cell_text(time, 'ns')} ({cell_text(part, 'share')})"
         name = f"{printable(frame['name'])}  {place(frame['file'], frame['line'])}"
         self.query_one(".note", Static).update(f"{shorten(name, max(10, self.size.width - 2))}\n{figures}")

@@ -241,7 +241,7 @@ def finding_gain(finding: dict[str, Any]) -> str:
     if not percent:
         return "–"
     warning = f" ({finding['predicted_gain_warning']})" if finding["predicted_gain_warning"] else ""
-    return f"{finding['predicted_gain_bound']} {percent:.1f} %{warning}"
+    return f"{finding['predicted_gain_bound']} {cell_text(percent, 'pct')}{warning}"
 
 
 # --- operators
@@ -746,7 +746,7 @@ def finding_text(finding: dict[str, Any]) -> Text:
     pairs = [("Severity", finding["severity"]), ("Confidence", finding["confidence"]), ("Predicted gain", gain)]
     if measured := finding.get("measured"):
         lower, upper = measured["gain_lower_percent"], measured["gain_upper_percent"]
-        text = f"{measured['gain_percent']:.1f} % of a step ({lower:.1f} % to {upper:.1f} %), results {measured['results']}"
+        text = f"{cell_text(measured['gain_percent'], 'pct')} of a step ({cell_text(lower, 'pct')} to {cell_text(upper, 'pct')}), results {measured['results']}"
         pairs.append(("Measured gain", printable(f"{text} [{measured['fix']}]")))
     words.pairs(pairs)
     for title, member in {"Evidence": "evidence", "Explanation": "explanation", "What to do": "advice"}.items():

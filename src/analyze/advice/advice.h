@@ -138,7 +138,6 @@ struct advice_rule {
 	enum advice_severity severity_max; /* ADVICE_INFO: no limit */
 	enum advice_confidence confidence;
 	enum advice_bound bound;
-	bool usual;              /* a default of torch that most programs have */
 	bool general;            /* applies to most programs, or shows where time goes but not why */
 	/* Fills the result, which is empty. Returns false if out of memory. */
 	bool (*find)(const struct advice *advice, struct advice_result *result);
@@ -814,16 +813,19 @@ static inline double advice_per_step(const struct advice *advice, uint64_t count
 	return advice->step_count ? (double)count / (double)advice->step_count : 0;
 }
 
-/* A number with few digits: "0.5", "12.3", "1590". */
+/* A number with three significant digits, or an integer: "0.5", "12.3", "1,590". */
 struct advice_number {
 	char text[32];
 };
 struct advice_number advice_number(double value);
 
-/* "12.345 ms", in a suitable unit. */
+/* "12.3 ms", in a suitable unit. */
 struct advice_number advice_time(double ms);
 
-/* "12.345 ms (6.7 %)" per step. */
+/* "1.50 MiB", in a suitable unit. */
+struct advice_number advice_bytes(double bytes);
+
+/* "12.3 ms (6.7 %)" per step. */
 struct advice_number advice_spent(const struct advice *advice, double ns);
 
 static inline struct advice_number advice_average(const struct advice *advice, uint64_t count)

@@ -57,7 +57,7 @@ static inline bool advice_rest_is_shown(const struct advice_rest *rest)
 /* Writes the member "not_explained" of the JSON form: null if it is not shown. */
 void advice_rest_write_json(const struct advice_report *report, struct ops_json_writer *json);
 /* "Not explained by a finding: 12.3 ms (61.0 % of a step)" */
-#define REST_TITLE_ROOM 128
+#define REST_TITLE_ROOM 192
 void advice_rest_title(const struct advice_report *report, char text[REST_TITLE_ROOM]);
 /* Appends what a line does: "34.0 % of a step: operators; aten::mm 20.0 %, aten::add 10.0 %; …". */
 void advice_rest_describe(const struct advice_report *report, const struct advice_rest_line *line, struct ops_buffer *out);

@@ -64,8 +64,8 @@ void advice_rest_title(const struct advice_report *report, char text[REST_TITLE_
 {
 	char ms[OPS_FORMAT_ROOM];
 
-	ops_format_estimate(ms, report->rest.ns);
-	snprintf(text, REST_TITLE_ROOM, "Not explained by a finding: %s (%.1f %% of %s)", ms, report->rest.pct, rest_base(report));
+	ops_format_duration(ms, report->rest.ns);
+	snprintf(text, REST_TITLE_ROOM, "Not explained by a finding: %s (%s of %s)", ms, ops_figure_of_percent(report->rest.pct).text, rest_base(report));
 }
 
 const char *advice_rest_hint(const struct advice_report *report)
@@ -82,7 +82,7 @@ static void append_operators(const struct advice_rest_line *line, struct ops_buf
 			break;
 		ops_buffer_append_text(out, i ? ", " : "");
 		ops_buffer_append(out, line->operators[i].name.bytes, line->operators[i].name.size);
-		ops_buffer_printf(out, " %.1f %%", line->operators[i].pct);
+		ops_buffer_printf(out, " %s", ops_figure_of_percent(line->operators[i].pct).text);
 	}
 }
 
@@ -105,14 +105,14 @@ static void append_kinds(const struct advice_rest_line *line, struct ops_buffer 
 			if (ops_string_is(line->waits_for, states[i].state))
 				ops_buffer_append_text(out, states[i].words);
 		if (line->kinds[kind] < (1 - KIND_MIN) * line->pct)
-			ops_buffer_printf(out, " %.1f %%", line->kinds[kind]);
+			ops_buffer_printf(out, " %s", ops_figure_of_percent(line->kinds[kind]).text);
 		separator = ", ";
 	}
 }
 
 void advice_rest_describe(const struct advice_report *report, const struct advice_rest_line *line, struct ops_buffer *out)
 {
-	ops_buffer_printf(out, "%.1f %% of %s", line->pct, rest_base(report));
+	ops_buffer_printf(out, "%s of %s", ops_figure_of_percent(line->pct).text, rest_base(report));
 	append_kinds(line, out);
 	if (line->operators[0].pct >= KIND_MIN * line->pct) {
 		ops_buffer_append_text(out, "; ");
@@ -125,7 +125,7 @@ void advice_rest_describe(const struct advice_report *report, const struct advic
 		ops_buffer_append(out, line->tensor.bytes, line->tensor.size);
 	}
 	if (line->roof_pct >= 0) /* not NAN */
-		ops_buffer_printf(out, line->roof_pct < 1 ? "; less than 1 %% of the roof" : "; %.0f %% of the roof", line->roof_pct);
+		ops_buffer_printf(out, "; %s of the roof", ops_figure_of_percent(line->roof_pct).text);
 	ops_buffer_append_text(out, ".");
 	if (line->unusual.size) {
 		ops_buffer_append_text(out, " ");

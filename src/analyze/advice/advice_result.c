@@ -168,29 +168,36 @@ void advice_result_release(struct advice_result *result)
 
 /* --- numbers in texts ----------------------------------------------------------------------------------------------- */
 
-struct advice_number advice_number(double value)
+static struct advice_number copy_figure(struct ops_figure figure)
 {
 	struct advice_number number;
 
-	snprintf(number.text, sizeof(number.text), value >= 100 ? "%.0f" : "%.1f", value);
+	snprintf(number.text, sizeof(number.text), "%.31s", figure.text);
 	return number;
+}
+
+struct advice_number advice_number(double value)
+{
+	return copy_figure(ops_figure_of_number(value));
 }
 
 struct advice_number advice_time(double ms)
 {
-	struct advice_number number;
-	char room[OPS_FORMAT_ROOM];
+	return copy_figure(ops_figure_of_duration(ms * 1e6));
+}
 
-	ops_format_duration(room, ms * 1e6);
-	snprintf(number.text, sizeof(number.text), "%.31s", room);
-	return number;
+struct advice_number advice_bytes(double bytes)
+{
+	return copy_figure(ops_figure_of_bytes(bytes > 0 ? (int64_t)bytes : 0));
 }
 
 struct advice_number advice_spent(const struct advice *advice, double ns)
 {
 	struct advice_number number = advice_time(advice_step_ms(advice, ns));
+	struct advice_number share = copy_figure(ops_figure_of_percent(advice_percent(advice, ns)));
 	size_t size = strlen(number.text);
 
-	snprintf(number.text + size, sizeof(number.text) - size, " (%.1f %%)", advice_percent(advice, ns));
+	if (size + strlen(share.text) + sizeof(" ()") <= sizeof(number.text))
+		sprintf(number.text + size, " (%s)", share.text);
 	return number;
 }

@@ -32,9 +32,7 @@
 	X(columns)        \
 	X(clone)          \
 	X(unread_gradient) \
-	X(dropped)        \
 	X(create_graph)   \
-	X(jacobian)       \
 	X(unread_part)    \
 	X(selection)      \
 	X(ignored)        \

@@ -4,6 +4,8 @@
  */
 #include <stdio.h>
 
+#include <opstrobe/internal/format.h>
+
 #include "analyze/advice/advice.h"
 #include "analyze/advice/advice_unusual.h"
 #include "base/alloc.h"
@@ -257,36 +259,36 @@ static void unusual_place(const struct advice *advice, uint32_t node, const char
 		snprintf(text, size, ", %s at %s,", verb, line);
 }
 
-static struct advice_number unusual_megabytes(const struct advice *advice, const struct unusual_call *call)
+static struct advice_number unusual_bytes(const struct advice *advice, const struct unusual_call *call)
 {
-	return advice_number(call->value == OPS_NONE ? 0 : (double)advice->flow->values[call->value].bytes / 1e6);
+	return advice_bytes(call->value == OPS_NONE ? 0 : (double)advice->flow->values[call->value].bytes);
 }
 
 void advice_describe_unusual(const struct advice *advice, const struct unusual_call *call, uint32_t row, char *text, size_t size)
 {
 	const struct data_flow *flow = advice->flow;
 	double part = call->part < 1 ? call->part : 1;
-	struct advice_number percent = advice_number(100 * part), rest = advice_number(100 * (1 - part));
+	struct ops_figure percent = ops_figure_of_percent(100 * part), rest = ops_figure_of_percent(100 * (1 - part));
 	uint32_t reader = call->value == OPS_NONE ? OPS_NONE : data_flow_uses_of(flow, call->value).reader;
 	char place[320];
 
 	unusual_place(advice, call->value == OPS_NONE ? OPS_NONE : flow->values[call->value].node, "made", place, sizeof(place));
 	switch (call->kind) {
 	case NEVER_READ:
-		snprintf(text, size, "It makes a result of %s MB, and no operator reads it.", unusual_megabytes(advice, call).text);
+		snprintf(text, size, "It makes a result of %s, and no operator reads it.", unusual_bytes(advice, call).text);
 		break;
 	case READ_IN_PART:
 		unusual_place(advice, reader, "first", place, sizeof(place));
-		snprintf(text, size, "It makes a result of %s MB, and later operators%s read %s %% of it.", unusual_megabytes(advice, call).text, place, percent.text);
+		snprintf(text, size, "It makes a result of %s, and later operators%s read %s of it.", unusual_bytes(advice, call).text, place, percent.text);
 		break;
 	case MOSTLY_ZEROS:
-		snprintf(text, size, "It reads a tensor of %s MB%s of which %s %% are zeros by construction.", unusual_megabytes(advice, call).text, place, rest.text);
+		snprintf(text, size, "It reads a tensor of %s%s of which %s are zeros by construction.", unusual_bytes(advice, call).text, place, rest.text);
 		break;
 	case MOSTLY_COPIES:
-		snprintf(text, size, "It reads a tensor of %s MB%s of which %s %% are copies of other elements.", unusual_megabytes(advice, call).text, place, rest.text);
+		snprintf(text, size, "It reads a tensor of %s%s of which %s are copies of other elements.", unusual_bytes(advice, call).text, place, rest.text);
 		break;
 	case GROWN:
-		snprintf(text, size, "It reads a tensor of %s MB%s most of which existed before and was copied to make it longer.", unusual_megabytes(advice, call).text,
+		snprintf(text, size, "It reads a tensor of %s%s most of which existed before and was copied to make it longer.", unusual_bytes(advice, call).text,
 		         place);
 		break;
 	case SCATTERED:

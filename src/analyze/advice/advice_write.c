@@ -87,7 +87,7 @@ static bool format_gain_warning(const struct advice_report *report, char ret_tex
 {
 	if (!(report->waited_ratio > VIEW_WAITED_MUCH)) /* or not known */
 		return false;
-	snprintf(ret_text, GAIN_ROOM, "waited for a CPU: %.1f %%", 100 * report->waited_ratio);
+	snprintf(ret_text, GAIN_ROOM, "waited for a CPU: %s", ops_figure_of_percent(100 * report->waited_ratio).text);
 	return true;
 }
 
@@ -171,8 +171,8 @@ static size_t base_text(const struct advice_report *report, char *text, size_t r
 
 	if ((!report->findings.count && !advice_rest_is_shown(&report->rest)) || !(report->step_ms > 0))
 		return 0;
-	ops_format_estimate(step, report->step_ms * 1e6);
-	ops_format_estimate(mean, report->mean_ms * 1e6);
+	ops_format_duration(step, report->step_ms * 1e6);
+	ops_format_duration(mean, report->mean_ms * 1e6);
 	excluded = *without ? without : strcmp(step, mean) ? " without the overhead of recording" : "";
 	if (report->traces > 1)
 		used = (size_t)snprintf(text, room, "Percentages are shares of the average steady step of a trace.");
@@ -186,9 +186,9 @@ static size_t base_text(const struct advice_report *report, char *text, size_t r
 		used = (size_t)snprintf(text, room, "Percentages are shares of the average steady step, %s%s (%u of %u steps are steady; "
 		                        "all steps take %s on average).", step, without, report->steady, report->steps, mean);
 	if (waited)
-		used += (size_t)snprintf(text + used, room - used, " Steps%s waited for a CPU for %.1f %% of their time, because other "
+		used += (size_t)snprintf(text + used, room - used, " Steps%s waited for a CPU for %s of their time, because other "
 		                         "threads had it: figures are too high.", report->traces > 1 ? " of a trace" : "",
-		                         100 * report->waited_ratio);
+		                         ops_figure_of_percent(100 * report->waited_ratio).text);
 	return used;
 }
 
@@ -364,9 +364,9 @@ static void format_gain(const struct advice_report *report, const struct advice_
 
 	if (!gains(finding))
 		return;
-	ops_format_estimate(ms, finding->gain_ms * 1e6);
-	snprintf(text, 2 * GAIN_ROOM, ": saves %s %s%s (%.1f %%%s%s)", advice_bound_name(finding->rule->bound), ms,
-	         advice_is_per_step(report) ? " a step" : "", finding->gain_pct, warns ? "; " : "", warns ? warning : "");
+	ops_format_duration(ms, finding->gain_ms * 1e6);
+	snprintf(text, 2 * GAIN_ROOM, ": saves %s %s%s (%s%s%s)", advice_bound_name(finding->rule->bound), ms,
+	         advice_is_per_step(report) ? " a step" : "", ops_figure_of_percent(finding->gain_pct).text, warns ? "; " : "", warns ? warning : "");
 }
 
 static void append_judgement(const struct advice_style *style, const struct advice_report *report,
@@ -388,14 +388,14 @@ static void append_proof(const struct advice_style *style, const struct advice_p
 
 	if (!proof->is_known)
 		return;
-	ops_format_estimate(ms, fabs(proof->gain_ms) * 1e6);
+	ops_format_duration(ms, fabs(proof->gain_ms) * 1e6);
 	if (helps || costs)
-		snprintf(text, sizeof(text), "measured: %s %.1f %% of a step, %s (%.1f %% to %.1f %%), results %s [%.*s]",
-		         helps ? "saves" : "costs", fabs(proof->gain_pct), ms, helps ? proof->lower_pct : -proof->upper_pct,
-		         helps ? proof->upper_pct : -proof->lower_pct, proof->results, (int)proof->fix.size, proof->fix.bytes);
+		snprintf(text, sizeof(text), "measured: %s %s of a step, %s (%s to %s), results %s [%.*s]",
+		         helps ? "saves" : "costs", ops_figure_of_percent(fabs(proof->gain_pct)).text, ms, ops_figure_of_percent(helps ? proof->lower_pct : -proof->upper_pct).text,
+		         ops_figure_of_percent(helps ? proof->upper_pct : -proof->lower_pct).text, proof->results, (int)proof->fix.size, proof->fix.bytes);
 	else
-		snprintf(text, sizeof(text), "measured: no difference found (%+.1f %% to %+.1f %% of a step), results %s [%.*s]",
-		         proof->lower_pct, proof->upper_pct, proof->results, (int)proof->fix.size, proof->fix.bytes);
+		snprintf(text, sizeof(text), "measured: no difference found (%s to %s of a step), results %s [%.*s]",
+		         ops_figure_of_change(proof->lower_pct).text, ops_figure_of_change(proof->upper_pct).text, proof->results, (int)proof->fix.size, proof->fix.bytes);
 	ops_buffer_append_text(style->out, style->markdown ? "\n" : "");
 	advice_append_words(style, ADVICE_OF_RULE, text, strlen(text));
 }
@@ -502,11 +502,11 @@ static void append_summary(const struct advice_style *style, const struct advice
 		const struct advice_finding *finding = &report->findings.items[i];
 		char ms[OPS_FORMAT_ROOM];
 
-		ops_format_estimate(ms, finding->gain_ms * 1e6);
+		ops_format_duration(ms, finding->gain_ms * 1e6);
 		ops_buffer_printf(style->out, "| %s | %s | ", finding->rule->title, advice_severity_name(finding->severity));
 		if (gains(finding))
-			ops_buffer_printf(style->out, "%s %s (%.1f %%)", advice_bound_name(finding->rule->bound), ms,
-			                  finding->gain_pct);
+			ops_buffer_printf(style->out, "%s %s (%s)", advice_bound_name(finding->rule->bound), ms,
+			                  ops_figure_of_percent(finding->gain_pct).text);
 		ops_buffer_append_text(style->out, " | ");
 		if (finding->where_count && finding->where[0].file.size) {
 			append_name(style, file_name(finding->where[0].file));

@@ -145,11 +145,11 @@ static bool rule_churn_find(const struct advice *advice, struct advice_result *r
 		snprintf(calls, sizeof(calls), "%s calls in each step allocate or free device memory",
 		         advice_average(advice, churn.calls).text);
 	if (churn.allocations)
-		snprintf(tensors, sizeof(tensors), "Each step allocates %s tensors of 32 MiB or more, %s MiB in total",
+		snprintf(tensors, sizeof(tensors), "Each step allocates %s tensors of 32 MiB or more, %s in total",
 		         advice_average(advice, churn.allocations).text,
-		         advice_number(advice_per_step(advice, (uint64_t)churn.all_bytes) / (1024 * 1024)).text);
+		         advice_bytes(advice_per_step(advice, (uint64_t)churn.all_bytes)).text);
 	if (churn.allocations)
-		snprintf(speed, sizeof(speed), "; their arithmetic takes %.2f ns for each element", churn.element_ns);
+		snprintf(speed, sizeof(speed), "; their arithmetic takes %s for each element", advice_time(churn.element_ns / 1e6).text);
 	done = done && advice_report_costs(result, "%s%s%s%s.", tensors, *tensors && *calls ? ", and " : "", calls, speed);
 	ops_free(churn.bytes);
 	ops_free(churn.pointwise);
@@ -174,6 +174,5 @@ const struct advice_rule advice_rule_churn = {
 	.stage = ADVICE_STAGE_MEMORY,
 	.confidence = ADVICE_LIKELY,
 	.names = names,
-	.general = true, /* the memory is needed for something, which may have a cause itself */
 	.find = rule_churn_find,
 };

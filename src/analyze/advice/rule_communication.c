@@ -6,6 +6,8 @@
 #include <math.h>
 #include <stdio.h>
 
+#include <opstrobe/internal/format.h>
+
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
 
@@ -113,9 +115,9 @@ static bool find_overlap(const struct advice_ranks *ranks, struct advice_result 
 		                        .where_count = count},
 		where,
 		"%s collectives in each step take %s without waits for other ranks. During %s of "
-		"that (%.1f %%) nothing is computed.",
+		"that (%s) nothing is computed.",
 		advice_number((double)sum.collectives / (double)sum.steps).text, advice_time(each_ms(&sum, (double)sum.transfer_ns)).text,
-		advice_time(each_ms(&sum, (double)sum.exposed_ns)).text, rule_communication_percent(&sum, (double)sum.exposed_ns));
+		advice_time(each_ms(&sum, (double)sum.exposed_ns)).text, ops_figure_of_percent(rule_communication_percent(&sum, (double)sum.exposed_ns)).text);
 }
 
 /* --- small messages ------------------------------------------------------------------------------------------------- */
@@ -165,12 +167,12 @@ static bool find_tiny(const struct advice_ranks *ranks, struct advice_result *re
 		                               .confidence = ADVICE_LIKELY,
 		                               .where_count = count},
 		       where,
-		       "%s of %s collectives in each step have less than %d kB, %s kB in total. They take %s, "
+		       "%s of %s collectives in each step have less than %d KiB, %s in total. They take %s, "
 		       "of which at most %s do not overlap with computation, and their calls take %s on "
 		       "the host.",
 		       advice_number(tiny / (double)sum.steps).text,
 		       advice_number((double)sum.collectives / (double)sum.steps).text, TINY_BYTES / 1024,
-		       advice_number((double)bytes / 1000 / (double)sum.steps).text, advice_time(each_ms(&sum, (double)transfer_ns)).text,
+		       advice_bytes((double)bytes / (double)sum.steps).text, advice_time(each_ms(&sum, (double)transfer_ns)).text,
 		       advice_time(each_ms(&sum, (double)sum.exposed_ns)).text, advice_time(each_ms(&sum, (double)calls_ns)).text);
 }
 
@@ -263,10 +265,10 @@ static bool report_links(const struct links *links, const struct advice_ranks *r
 	                                                    .gain_pct = rank->steps_ns ? 100 * saved_ns / (double)rank->steps_ns : 0,
 	                                                    .confidence = ADVICE_UNSURE},
 	                            NULL,
-	                            "%.*s among ranks %.*s transfers %.2f GB/s, among ranks %.*s %.2f GB/s. The slower group "
-	                            "transfers %s MB in each step.", (int)kind.size, kind.bytes, (int)group.size, group.bytes,
-	                            slow->bytes / slow->ns, (int)other.size, other.bytes, quick->bytes / quick->ns,
-	                            advice_number(rank->step_count ? slow->bytes / 1e6 / (double)rank->step_count : 0).text);
+	                            "%.*s among ranks %.*s transfers %s GB/s, among ranks %.*s %s GB/s. The slower group "
+	                            "transfers %s in each step.", (int)kind.size, kind.bytes, (int)group.size, group.bytes,
+	                            advice_number(slow->bytes / slow->ns).text, (int)other.size, other.bytes, advice_number(quick->bytes / quick->ns).text,
+	                            advice_bytes(rank->step_count ? slow->bytes / (double)rank->step_count : 0).text);
 }
 
 /* A file with more groups than this does not describe links of a cluster. */
@@ -307,8 +309,8 @@ static void describe_bandwidth(const struct advice_ranks *ranks, const struct co
 			ns += (double)ranks->shortest_ns[collective->operation];
 		}
 	if (ns > 0)
-		snprintf(text, size, " The link of each rank transfers %s MB in each step at a bus bandwidth of %s GB/s.",
-		         advice_number(bytes / 1e6 / (double)sum->steps).text, advice_number(bytes / ns).text);
+		snprintf(text, size, " The link of each rank transfers %s in each step at a bus bandwidth of %s GB/s.",
+		         advice_bytes(bytes / (double)sum->steps).text, advice_number(bytes / ns).text);
 }
 
 static bool find_bound(const struct advice_ranks *ranks, struct advice_result *result)
@@ -337,11 +339,11 @@ static bool find_bound(const struct advice_ranks *ranks, struct advice_result *r
 	                                                    .confidence = *waits ? ADVICE_UNSURE : ADVICE_LIKELY,
 	                                                    .where_count = count},
 	                            where,
-	                            "%s collectives in each step take %s. During %s of that (%.1f %%) nothing is "
+	                            "%s collectives in each step take %s. During %s of that (%s) nothing is "
 	                            "computed. %s%s%s",
 	                            advice_number((double)sum.collectives / (double)sum.steps).text,
 	                            advice_time(each_ms(&sum, (double)sum.transfer_ns)).text, advice_time(each_ms(&sum, (double)sum.exposed_ns)).text,
-	                            rule_communication_percent(&sum, (double)sum.exposed_ns), rest, bandwidth, waits);
+	                            ops_figure_of_percent(rule_communication_percent(&sum, (double)sum.exposed_ns)).text, rest, bandwidth, waits);
 }
 
 const struct advice_rule advice_rule_overlap = {

@@ -146,9 +146,9 @@ static bool rule_create_graph_find(const struct advice *advice, struct advice_re
 		add_unused(&passes, result);
 	}
 	if (done && passes.nodes)
-		done = advice_report_costs(result, "Backward passes create %s nodes of a graph in each step that no other backward pass runs, each in %.2f " OPS_MICROSECONDS
+		done = advice_report_costs(result, "Backward passes create %s nodes of a graph in each step that no other backward pass runs, each in %s"
 		                           ", and compute %s gradients by formulas of several operators in place of one. That takes %s.",
-		                           advice_average(advice, passes.nodes).text, passes.node_ns / 1000, advice_average(advice, passes.formulas).text,
+		                           advice_average(advice, passes.nodes).text, advice_time(passes.node_ns / 1e6).text, advice_average(advice, passes.formulas).text,
 		                           advice_cost(result).text);
 	OPS_ARRAY_RELEASE(&passes.items);
 	OPS_ARRAY_RELEASE(&passes.view_ns);

@@ -3,6 +3,8 @@
  * A recording that begins with warm-up steps, which distort averages and totals.
  */
 #include "analyze/advice/advice.h"
+
+#include <opstrobe/internal/format.h>
 #include "base/alloc.h"
 
 /* Minimum ratio of a slow first step to the median steady step. */
@@ -49,9 +51,9 @@ static bool rule_first_steps_find(const struct advice *advice, struct advice_res
 		return usual >= 0;
 	result->always = true;
 	result->severity = ADVICE_LOW;
-	return advice_report_costs(result, "The first %zu of %zu steps take %.1f %% of the total time, %s each; a steady "
+	return advice_report_costs(result, "The first %zu of %zu steps take %s of the total time, %s each; a steady "
 	                                   "step takes %s.", slow, steps,
-	                           all_ns > 0 ? 100 * (double)slow_ns / (double)all_ns : 0, advice_time((double)slow_ns / 1e6 / (double)slow).text,
+	                           ops_figure_of_percent(all_ns > 0 ? 100 * (double)slow_ns / (double)all_ns : 0).text, advice_time((double)slow_ns / 1e6 / (double)slow).text,
 	                           advice_time(advice_step_ms(advice, (double)advice->steps_ns)).text);
 }
 

@@ -126,8 +126,8 @@ static bool rule_growth_find(const struct advice *advice, struct advice_result *
 	result->always = true;
 	result->severity = ADVICE_HIGH;
 	if (grows > 0)
-		done = advice_report_gain(result, 0, "Each step allocates %.3f MiB that no later one frees, in %zu steps.",
-		                          (double)growth.bytes / (double)steps / (1024 * 1024), steps);
+		done = advice_report_gain(result, 0, "Each step allocates %s that no later one frees, in %zu steps.",
+		                          advice_bytes((double)growth.bytes / (double)steps).text, steps);
 	rule_growth_release(&growth);
 	return done;
 }

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <opstrobe/internal/format.h>
+
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
 
@@ -39,7 +41,7 @@ static void describe_causes(const struct advice *advice, char *text, size_t size
 		double pct = advice_percent(advice, (double)advice->idle.ns[cause]);
 
 		if (pct >= 0.1)
-			used += (size_t)snprintf(text + used, size - used, "%s%.1f %% %s", used ? ", " : "", pct, causes[cause]);
+			used += (size_t)snprintf(text + used, size - used, "%s%s %s", used ? ", " : "", ops_figure_of_percent(pct).text, causes[cause]);
 	}
 }
 
@@ -72,8 +74,8 @@ static bool rule_idle_report(const struct advice *advice, struct advice_result *
 	describe_causes(advice, causes, sizeof(causes));
 	result->always = true;
 	result->severity = mostly ? ADVICE_MEDIUM : ADVICE_INFO;
-	return advice_report_costs(result, "The device is idle for %.1f %% of the steps: %s.",
-	                           idle_pct, causes);
+	return advice_report_costs(result, "The device is idle for %s of the steps: %s.",
+	                           ops_figure_of_percent(idle_pct).text, causes);
 }
 
 static bool rule_idle_find(const struct advice *advice, struct advice_result *result)

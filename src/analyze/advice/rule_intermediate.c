@@ -215,9 +215,9 @@ static bool rule_intermediate_find(const struct advice *advice, struct advice_re
 	for (uint32_t row = 0; done && row < advice->events->count; row++)
 		if (!add_comparison(&all, result, row))
 			add_expansion(&all, result, row);
-	done = done && advice_report_costs(result, "%s operators in each step pass results of up to %s MB through memory that come from less than a "
+	done = done && advice_report_costs(result, "%s operators in each step pass results of up to %s through memory that come from less than a "
 	                                           "quarter of that and are reduced to less than a quarter. All passes but one take %s.",
-	                                   advice_events(result).text, advice_number((double)all.bytes / 1e6).text, advice_cost(result).text);
+	                                   advice_events(result).text, advice_bytes((double)all.bytes).text, advice_cost(result).text);
 	ops_free(all.kind);
 	return done;
 }

@@ -9,6 +9,8 @@
  *     choice == i for 8 values of i ──▶ weights ──▶ mul     the same: each choice is equal to one of them
  */
 #include "analyze/advice/advice.h"
+
+#include <opstrobe/internal/format.h>
 #include "base/alloc.h"
 #include "base/text.h"
 #include "trace/inputs.h"
@@ -224,8 +226,8 @@ static bool rule_masked_find(const struct advice *advice, struct advice_result *
 	if (!search.has_products)
 		result->claims.count = 0;
 	else if (search.zeros < 1)
-		done = done && advice_report_gain(result, gain_ns, "%s operators in each step compute results of which %.0f %% are multiplied by zeros or not picked, by construction. "
-		                                  "That share takes %s.", advice_average(advice, search.operators).text, 100 * search.zeros, advice_spent(advice, gain_ns).text);
+		done = done && advice_report_gain(result, gain_ns, "%s operators in each step compute results of which %s are multiplied by zeros or not picked, by construction. "
+		                                  "That share takes %s.", advice_average(advice, search.operators).text, ops_figure_of_percent(100 * search.zeros).text, advice_spent(advice, gain_ns).text);
 	else
 		done = done && advice_report_gain(result, gain_ns, "%s operators in each step compute two results for all rows, of which torch.where keeps one for each. "
 		                                  "Half of them takes %s.", advice_average(advice, search.operators).text, advice_spent(advice, gain_ns).text);

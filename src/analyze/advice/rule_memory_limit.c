@@ -93,9 +93,9 @@ static bool check_device(const struct advice *advice, struct advice_result *resu
 		advice_tally_add(&tally, advice, rows[peak.record], 1);
 	result->detail = pieces ? "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True combines free segments." : NULL;
 	done = done && advice_report_at(result, &tally, 0,
-	                                "At the peak, %.2f GiB are reserved on device %lld, %.2f GiB of them in use, of a total "
-	                                "of %.2f GiB.",
-	                                (double)peak.reserved / GIB, (long long)device->id, (double)peak.allocated / GIB, limit / GIB);
+	                                "At the peak, %s are reserved on device %lld, %s of them in use, of a total "
+	                                "of %s.",
+	                                advice_bytes((double)peak.reserved).text, (long long)device->id, advice_bytes((double)peak.allocated).text, advice_bytes(limit).text);
 	advice_tally_release(&tally);
 	ops_free(rows);
 	return done;
@@ -106,7 +106,7 @@ static bool check_host(const struct advice *advice, struct advice_result *result
 	double most = (double)advice->machine.memory_peak_bytes, limit = (double)advice->machine.memory_limit_bytes;
 
 	return limit <= 0 || most < NEAR * limit ||
-	       advice_report_costs(result, "The program used %.2f GiB of %.2f GiB available to it.", most / GIB, limit / GIB);
+	       advice_report_costs(result, "The program used %s of %s available to it.", advice_bytes(most).text, advice_bytes(limit).text);
 }
 
 static bool rule_memory_limit_find(const struct advice *advice, struct advice_result *result)

@@ -126,8 +126,8 @@ static bool rule_no_grad_find(const struct advice *advice, struct advice_result 
 		bytes = kept_bytes(&graphs, advice);
 		faults_ns = bytes * advice->fault_ns;
 		if (faults_ns > 0)
-			snprintf(faults, sizeof(faults), "; page faults on the memory they keep take %s (%s MB)",
-			         advice_time(advice_step_ms(advice, faults_ns)).text, advice_number(advice_step_ms(advice, bytes)).text);
+			snprintf(faults, sizeof(faults), "; page faults on the memory they keep take %s (%s)",
+			         advice_time(advice_step_ms(advice, faults_ns)).text, advice_bytes(1e6 * advice_step_ms(advice, bytes)).text);
 	}
 	/* The graph costs more memory than time, so it is reported regardless of the gain, unless the backward pass of
 	 * these steps may only be missing in the trace. */
@@ -135,9 +135,9 @@ static bool rule_no_grad_find(const struct advice *advice, struct advice_result 
 	result->severity = ADVICE_MEDIUM;
 	if (done && advice_per_step(advice, graphs.nodes) >= NODES_MIN)
 		done = advice_report_gain(result, graphs.ns + faults_ns,
-		                          "Each step creates %s nodes of a graph that no backward pass runs, each in %.2f " OPS_MICROSECONDS " "
+		                          "Each step creates %s nodes of a graph that no backward pass runs, each in %s "
 		                          "(estimated from views in this trace)%s. They also keep memory.",
-		                          advice_average(advice, graphs.nodes).text, graphs.node_ns / 1000, faults);
+		                          advice_average(advice, graphs.nodes).text, advice_time(graphs.node_ns / 1e6).text, faults);
 	ops_free(graphs.backward_of);
 	ops_free(graphs.made_of);
 	ops_free(graphs.kept_in);

@@ -142,7 +142,7 @@ static bool rule_optimizer_report(const struct advice *advice, struct advice_res
 {
 	double total_ns = (double)ops_difference(update->loop_ns ? update->loop_ns : result->tally.ns, update->products_ns);
 	size_t names = ops_trace_string_count(advice->trace);
-	char rest[128] = "";
+	char rest[160] = "";
 	double elements, fused;
 
 	if (!result->tally.events || update->fused || update->foreach ||
@@ -153,11 +153,11 @@ static bool rule_optimizer_report(const struct advice *advice, struct advice_res
 	elements = (double)parameters(update, names);
 	fused = fused_ns(update, names, elements);
 	if (fused > 0)
-		snprintf(rest, sizeof(rest), "; reading and writing %.0f elements and their states once takes %s of that",
-		         elements / (double)advice->step_count, advice_time(advice_step_ms(advice, fused)).text);
+		snprintf(rest, sizeof(rest), "; reading and writing %s elements and their states once takes %s of that",
+		         advice_number(round(elements / (double)advice->step_count)).text, advice_time(advice_step_ms(advice, fused)).text);
 	return advice_report_gain(result, total_ns - fused,
-	                          "The optimizer calls %.0f operators in each step, for one parameter after another, in %s%s.",
-	                          advice_per_step(advice, update->operators), advice_spent(advice, total_ns).text, rest);
+	                          "The optimizer calls %s operators in each step, for one parameter after another, in %s%s.",
+	                          advice_average(advice, update->operators).text, advice_spent(advice, total_ns).text, rest);
 }
 
 static bool rule_optimizer_find(const struct advice *advice, struct advice_result *result)
@@ -188,7 +188,6 @@ const struct advice_rule advice_rule_optimizer = {
 	.severity_max = ADVICE_MEDIUM,
 	.stage = ADVICE_STAGE_FUNCTIONS,
 	.general = true,
-	.usual = true,
 	.confidence = ADVICE_LIKELY,
 	.find = rule_optimizer_find,
 };

@@ -5,6 +5,8 @@
  */
 #include <stdlib.h>
 
+#include <opstrobe/internal/format.h>
+
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
 #include "base/order.h"
@@ -218,10 +220,10 @@ static bool rule_prefix_find(const struct advice *advice, struct advice_result *
 			done = add_to_runs(&prefixes, advice, result->which, row);
 	done = done && find_streaks(&prefixes, result, result->which);
 	done = done && advice_report_costs(result, "%s calls in each step compute a sequence of %lld to %lld tokens from its beginning, "
-	                                           "each time a little longer. %s %% of the tokens have been computed before; that takes %s.",
+	                                           "each time a little longer. %s of the tokens have been computed before; that takes %s.",
 	                                   advice_average(advice, prefixes.calls).text, (long long)prefixes.shortest,
 	                                   (long long)prefixes.longest,
-	                                   advice_number(prefixes.all ? 100 * (double)prefixes.again / (double)prefixes.all : 0).text,
+	                                   ops_figure_of_percent(prefixes.all ? 100 * (double)prefixes.again / (double)prefixes.all : 0).text,
 	                                   advice_cost(result).text);
 	ops_map_release(&prefixes.operators);
 	OPS_ARRAY_RELEASE(&prefixes.current);

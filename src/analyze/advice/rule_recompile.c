@@ -5,6 +5,8 @@
  */
 #include "analyze/advice/advice.h"
 
+#include <opstrobe/internal/format.h>
+
 #define RECOMPILATIONS_MIN 3 /* one makes sizes dynamic, and a second one may be for the last batch */
 
 enum { COMPILES = 1, REGION };
@@ -73,8 +75,8 @@ static bool rule_recompile_find(const struct advice *advice, struct advice_resul
 		return true;
 	}
 	gain_ns = (double)(ns < all_ns ? ns : all_ns) / (double)all_ns * (double)advice->steps_ns;
-	return advice_report_gain(result, gain_ns, "torch.compile compiles functions again %u times, in %s on average, which is %.1f %% of all steps.",
-	                          count, advice_time((double)ns / 1e6 / count).text, 100 * gain_ns / (double)advice->steps_ns);
+	return advice_report_gain(result, gain_ns, "torch.compile compiles functions again %u times, in %s on average, which is %s of all steps.",
+	                          count, advice_time((double)ns / 1e6 / count).text, ops_figure_of_percent(100 * gain_ns / (double)advice->steps_ns).text);
 }
 
 const struct advice_rule advice_rule_recompile = {

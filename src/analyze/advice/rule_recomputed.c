@@ -93,9 +93,9 @@ static bool rule_recomputed_find(const struct advice *advice, struct advice_resu
 
 	rule_recomputed_add_places(result, ns);
 	if (machine->memory_limit_bytes > 0 && machine->memory_peak_bytes > 0 && !(advice->has & ADVICE_NEEDS_DEVICE)) {
-		snprintf(memory, sizeof(memory), " The program used at most %s of %s GB of memory.",
-		         advice_number((double)machine->memory_peak_bytes / 1e9).text,
-		         advice_number((double)machine->memory_limit_bytes / 1e9).text);
+		snprintf(memory, sizeof(memory), " The program used at most %s of %s of memory.",
+		         advice_bytes((double)machine->memory_peak_bytes).text,
+		         advice_bytes((double)machine->memory_limit_bytes).text);
 		if ((double)machine->memory_peak_bytes < FREE_MAX * (double)machine->memory_limit_bytes)
 			result->confidence = ADVICE_LIKELY;
 	}

@@ -6,6 +6,8 @@
  *     aten::zeros ──▶ 1.5 MB ──aten::copy_ of 0.15 MB──▶ ──aten::conv1d──▶ nine tenths of the work are on zeros
  */
 #include "analyze/advice/advice.h"
+
+#include <opstrobe/internal/format.h>
 #include "base/alloc.h"
 #include "base/text.h"
 
@@ -181,9 +183,9 @@ static bool rule_redundant_find(const struct advice *advice, struct advice_resul
 		double gain_ns = (double)result->tally.ns;
 
 		advice_add(result, all.origin, result->tally.ns / 16);
-		done = advice_report_gain(result, gain_ns, "%s operators in each step compute with tensors of which %s %% of the elements are %s "
+		done = advice_report_gain(result, gain_ns, "%s operators in each step compute with tensors of which %s of the elements are %s "
 		                          "by construction. The largest is %s. They take %s.",
-		                          advice_average(advice, all.products).text, advice_number(100 - 100 * all.content / all.bytes).text,
+		                          advice_average(advice, all.products).text, ops_figure_of_percent(100 - 100 * all.content / all.bytes).text,
 		                          all.seen == CONTENT_ZEROS    ? "zeros"
 		                          : all.seen == CONTENT_COPIES ? "copies of others"
 		                                                       : "zeros or copies of others",

@@ -4,6 +4,8 @@
  * several layers. The part of each result that is needed follows from the data flow (advice_need.c).
  */
 #include "analyze/advice/advice.h"
+
+#include <opstrobe/internal/format.h>
 #include "base/alloc.h"
 #include "base/text.h"
 
@@ -62,11 +64,11 @@ static bool report_late_selection(const struct late_selection *all, struct advic
 		return true;
 	advice_format_line(advice, all->needs[all->longest].selection, place, sizeof(place));
 	return advice_report_gain(result, gain_ns,
-	                          "Operators in each step make results of %s MB, of which the selection%s%s leaves %s %%. The most costly is %s with a result of "
-	                          "%s MB. What is thrown away takes %s.",
-	                          advice_number(advice_per_step(advice, (uint64_t)all->made) / 1e6).text, *place ? " at " : "", place,
-	                          advice_number(100 * all->needed / (double)all->made).text, advice_name(advice, all->longest).bytes,
-	                          advice_number((double)data_flow_made_bytes(advice->flow, all->longest) / 1e6).text, advice_spent(advice, gain_ns).text);
+	                          "Operators in each step make results of %s, of which the selection%s%s leaves %s. The most costly is %s with a result of "
+	                          "%s. What is thrown away takes %s.",
+	                          advice_bytes(advice_per_step(advice, (uint64_t)all->made)).text, *place ? " at " : "", place,
+	                          ops_figure_of_percent(100 * all->needed / (double)all->made).text, advice_name(advice, all->longest).bytes,
+	                          advice_bytes((double)data_flow_made_bytes(advice->flow, all->longest)).text, advice_spent(advice, gain_ns).text);
 }
 
 static bool rule_selection_find(const struct advice *advice, struct advice_result *result)

@@ -7,6 +7,8 @@
  *     step 8: 64 other rows of the bank change, and all norms are computed again
  */
 #include "analyze/advice/advice.h"
+
+#include <opstrobe/internal/format.h>
 #include "base/alloc.h"
 
 #define BYTES_MIN (1 << 20) /* minimum size of the tensor */
@@ -126,10 +128,10 @@ static bool rule_small_changes_find(const struct advice *advice, struct advice_r
 	if (changes.steps < STEPS_MIN)
 		result->claims.count = 0;
 	else if (done)
-		done = advice_report_costs(result, "%s operators in each step compute a result from all of a tensor of up to %s MB of which %s %% changed since the "
+		done = advice_report_costs(result, "%s operators in each step compute a result from all of a tensor of up to %s of which %s changed since the "
 		                           "step before, in %s.",
-		                           advice_average(advice, changes.count).text, advice_number((double)changes.largest / 1e6).text,
-		                           advice_number(100 * changes.changed / changes.bytes).text, advice_cost(result).text);
+		                           advice_average(advice, changes.count).text, advice_bytes((double)changes.largest).text,
+		                           ops_figure_of_percent(100 * changes.changed / changes.bytes).text, advice_cost(result).text);
 	ops_free(changes.unknown);
 	ops_free(changes.of);
 	return done;

@@ -6,6 +6,8 @@
 #include <math.h>
 #include <stdio.h>
 
+#include <opstrobe/internal/format.h>
+
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
 
@@ -46,10 +48,10 @@ static bool rule_threads_find(const struct advice *advice, struct advice_result 
 	result->severity = over ? ADVICE_MEDIUM : ADVICE_LOW;
 	return advice_percent(advice, (double)result->tally.ns) < SHARE_MIN_PCT ||
 	       advice_report_gain(result, (double)waited_ns,
-	                          "Operators run on %lld thread%s, and %g processors are available. Operators that threads "
-	                          "share take %.1f %% of the steps%s.",
-	                          (long long)machine->threads, machine->threads == 1 ? "" : "s", round(10 * machine->processors) / 10,
-	                          advice_percent(advice, (double)result->tally.ns), waited);
+	                          "Operators run on %lld thread%s, and %s processors are available. Operators that threads "
+	                          "share take %s of the steps%s.",
+	                          (long long)machine->threads, machine->threads == 1 ? "" : "s", advice_number(round(10 * machine->processors) / 10).text,
+	                          ops_figure_of_percent(advice_percent(advice, (double)result->tally.ns)).text, waited);
 }
 
 const struct advice_rule advice_rule_threads = {

@@ -4,6 +4,8 @@
  * ever read, and gradients that no optimizer reads.
  */
 #include "analyze/advice/advice.h"
+
+#include <opstrobe/internal/format.h>
 #include "base/alloc.h"
 #include "base/text.h"
 #include "derive/flops.h"
@@ -167,9 +169,9 @@ static bool rule_unread_find_parts(const struct advice *advice, struct advice_re
 		find_needed(&parts, advice, row);
 	for (uint32_t row = 0; done && row < advice->events->count; row++)
 		add_unread_part(&parts, result, row);
-	done = done && advice_report_costs(result, "%s operators in each step make results of which only %s %% is ever read. The rest takes %s.",
+	done = done && advice_report_costs(result, "%s operators in each step make results of which only %s is ever read. The rest takes %s.",
 	                                   advice_events(result).text,
-	                                   advice_number(parts.made > 0 ? 100 * (double)parts.read / (double)parts.made : 0).text,
+	                                   ops_figure_of_percent(parts.made > 0 ? 100 * (double)parts.read / (double)parts.made : 0).text,
 	                                   advice_cost(result).text);
 	ops_free(parts.kind);
 	ops_free(parts.channels);
@@ -385,8 +387,8 @@ static bool rule_unread_find_gradients(const struct advice *advice, struct advic
 		advice_add(result, gradients.border, gradients.ns / 16);
 		result->detail = border;
 	}
-	done = done && advice_report_gain(result, gain_ns, "Each step computes %s MB of gradients that nothing reads. That takes %s.",
-	                                  advice_number(advice_per_step(advice, (uint64_t)gradients.bytes) / 1e6).text,
+	done = done && advice_report_gain(result, gain_ns, "Each step computes %s of gradients that nothing reads. That takes %s.",
+	                                  advice_bytes(advice_per_step(advice, (uint64_t)gradients.bytes)).text,
 	                                  advice_spent(advice, gain_ns).text);
 	OPS_ARRAY_RELEASE(&gradients.updates_ns);
 	ops_free(gradients.unread);

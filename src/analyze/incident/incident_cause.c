@@ -288,7 +288,7 @@ static const struct incident_stack *samples_find(const struct incident_facts *fa
 static void append_share(struct incident_cause *cause, double share)
 {
 	if (share > 0)
-		ops_buffer_printf(&cause->text, ", %.0f %% of the time that the step took too long", 100 * share);
+		ops_buffer_printf(&cause->text, ", %s of the time that the step took too long", ops_figure_of_percent(100 * share).text);
 }
 
 /* Appends what took longer than in other steps according to the trace. Used if samples are missing or only say that the
@@ -352,9 +352,9 @@ static void explain_by_samples(struct incident_cause *cause, const struct incide
 	cause->kind = incident_doing_name(place->doing);
 	cause->place = place->place;
 	cause_begin(cause, incident_doing_text(place->doing));
-	ops_buffer_printf(&cause->text, ": %.0f %% of the sampled time of the step, %.0f %% of that of other steps",
-	                  100 * incident_sampled_share(place->ns, sampled->total_ns),
-	                  100 * incident_sampled_share(place->usual_ns, sampled->usual_total_ns));
+	ops_buffer_printf(&cause->text, ": %s of the sampled time of the step, %s of that of other steps",
+	                  ops_figure_of_percent(100 * incident_sampled_share(place->ns, sampled->total_ns)).text,
+	                  ops_figure_of_percent(100 * incident_sampled_share(place->usual_ns, sampled->usual_total_ns)).text);
 }
 
 /* Appends where the threads other than `stack`'s are, since one of them might hold what it waits for. */

@@ -2,6 +2,7 @@
  *
  * The overhead of a black box: the metadata "black_box" of its traces, which is also a member of reports.
  */
+#include <opstrobe/internal/format.h>
 #include <opstrobe/internal/incidents.h>
 
 #include <stdio.h>
@@ -64,8 +65,8 @@ bool ops_overhead_describe(struct ops_string json, char ret_text[OPS_OVERHEAD_RO
 	if (!overhead_read(json, &measured))
 		return false;
 	if (measured.is_known)
-		snprintf(ret_text, OPS_OVERHEAD_ROOM, "%.1f %% of %s (%.1f to %.1f %%, %lld %s)", measured.share, unit->share,
-		         measured.low, measured.high, (long long)measured.steps, unit->shadows);
+		snprintf(ret_text, OPS_OVERHEAD_ROOM, "%s of %s (%s to %s, %lld %s)", ops_figure_of_percent(measured.share).text, unit->share,
+		         ops_figure_of_percent(measured.low).text, ops_figure_of_percent(measured.high).text, (long long)measured.steps, unit->shadows);
 	else
 		snprintf(ret_text, OPS_OVERHEAD_ROOM, "not yet known (%lld %s)", (long long)measured.steps, unit->shadows);
 	return true;
@@ -102,7 +103,7 @@ void incident_overhead_append(struct ops_buffer *out, struct ops_string json)
 	if (!overhead_read(json, &measured))
 		return;
 	if (measured.is_known)
-		ops_buffer_printf(out, "%.1f %% (%.1f to %.1f %%)", measured.share, measured.low, measured.high);
+		ops_buffer_printf(out, "%s (%s to %s)", ops_figure_of_percent(measured.share).text, ops_figure_of_percent(measured.low).text, ops_figure_of_percent(measured.high).text);
 	else
 		ops_buffer_append_text(out, "not yet known");
 	if (reduced)
@@ -116,7 +117,7 @@ bool ops_detail_describe(struct ops_string json, char ret_text[OPS_OVERHEAD_ROOM
 
 	if (!reduced || !percent_of(json, "exceeded", &exceeded) || !percent_of(json, "budget", &budget))
 		return false;
-	snprintf(ret_text, OPS_OVERHEAD_ROOM, "%s: recording %s %.1f %% of %s, and the budget is %.1f %%", reduced->sentence,
-	         ops_json_is_true(json, "expected") ? "would take about" : "took", exceeded, overhead_unit_find(json)->share, budget);
+	snprintf(ret_text, OPS_OVERHEAD_ROOM, "%s: recording %s %s of %s, and the budget is %s", reduced->sentence,
+	         ops_json_is_true(json, "expected") ? "would take about" : "took", ops_figure_of_percent(exceeded).text, overhead_unit_find(json)->share, ops_figure_of_percent(budget).text);
 	return true;
 }

@@ -152,7 +152,8 @@ static void incident_put_more(struct incident_page *page, struct ops_string obje
 	ops_buffer_append_text(&page->out, page->markdown ? "- " : "  ");
 	incident_put_text(page, page_member(page, object, name));
 	if (is_count) {
-		ops_buffer_printf(&page->out, ": +%.0f (%.0f, usually %.0f)\n", here - usual, here, usual);
+		ops_buffer_printf(&page->out, ": +%s (%s, usually %s)\n", ops_figure_of_number(here - usual).text, ops_figure_of_number(here).text,
+		                  ops_figure_of_number(usual).text);
 		return;
 	}
 	ops_format_duration(text[0], 1000 * (here - usual));
@@ -277,8 +278,8 @@ static void incident_put_samples(struct incident_page *page)
 		if (200 * stack->count < facts->sample_count)
 			continue; /* "0 %" */
 
-		ops_buffer_printf(&page->out, "%s%3.0f %%  %s", page->markdown ? "- " : "  ",
-		                  100.0 * (double)stack->count / (double)facts->sample_count,
+		ops_buffer_printf(&page->out, "%s%6s  %s", page->markdown ? "- " : "  ",
+		                  ops_figure_of_percent(100.0 * (double)stack->count / (double)facts->sample_count).text,
 		                  incident_doing_text(incident_stack_doing(stack)));
 		if (place) {
 			ops_buffer_append_text(&page->out, " at ");
@@ -317,13 +318,13 @@ static void incident_put_sampled(struct incident_page *page)
 		return;
 	incident_put_heading(page, "sampled stacks of its thread");
 	ops_format_duration(period, ops_json_number_of(sampled, "period_ns", 0));
-	ops_buffer_printf(&page->out, "%s%.0f samples of the step and %.0f of %.0f other steps, one each %s of wall-clock time\n%s",
-	                  page->markdown ? "" : "  ", ops_json_number_of(sampled, "samples", 0), ops_json_number_of(sampled, "usual_samples", 0),
-	                  ops_json_number_of(sampled, "usual_steps", 0), period, page->markdown ? "\n" : "");
+	ops_buffer_printf(&page->out, "%s%s samples of the step and %s of %s other steps, one each %s of wall-clock time\n%s",
+	                  page->markdown ? "" : "  ", ops_figure_of_number(ops_json_number_of(sampled, "samples", 0)).text, ops_figure_of_number(ops_json_number_of(sampled, "usual_samples", 0)).text,
+	                  ops_figure_of_number(ops_json_number_of(sampled, "usual_steps", 0)).text, period, page->markdown ? "\n" : "");
 	cursor = ops_json_walk(list.bytes, list.size);
 	while (ops_json_next_element(&cursor, &place)) {
-		ops_buffer_printf(&page->out, "%s%3.0f %% (%.0f %% in other steps)  ", page->markdown ? "- " : "  ",
-		                  100 * ops_json_number_of(place, "share", 0), 100 * ops_json_number_of(place, "usual_share", 0));
+		ops_buffer_printf(&page->out, "%s%6s (%s in other steps)  ", page->markdown ? "- " : "  ",
+		                  ops_figure_of_percent(100 * ops_json_number_of(place, "share", 0)).text, ops_figure_of_percent(100 * ops_json_number_of(place, "usual_share", 0)).text);
 		incident_put_text(page, page_member(page, place, "doing"));
 		incident_put_where(page, place);
 		ops_buffer_append_text(&page->out, "\n");

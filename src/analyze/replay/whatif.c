@@ -271,7 +271,7 @@ static void add_unchanged(const struct whatif *whatif)
 			percent += 100 * fabs((double)(whatif->unchanged_ns[i] - whatif->measured_ns[i])) / (double)whatif->measured_ns[i] /
 			           (double)count;
 	percent = result_round(percent, 2);
-	snprintf(note, sizeof(note), "differs from the measured steps by %.2f %%%s", percent,
+	snprintf(note, sizeof(note), "differs from the measured steps by %s%s", ops_figure_of_percent(percent).text,
 	         percent > ERROR_PERCENT_MAX ? ": too far to trust the predictions" : "");
 	add_plain(whatif, "replayed", median_ns(whatif, whatif->unchanged_ns), percent, note);
 }

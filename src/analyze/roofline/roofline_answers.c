@@ -232,13 +232,13 @@ static void append_sums(struct ops_buffer *out, const struct roofline *roofline)
 	ops_format_duration(total, (double)roofline->total_ns);
 	ops_buffer_printf(out, "FLOPs and bytes are known of %s of %s of %s", known, total, what);
 	if (roofline->total_ns > 0)
-		ops_buffer_printf(out, " (%.1f %%)", 100 * (double)roofline->known_ns / (double)roofline->total_ns);
+		ops_buffer_printf(out, " (%s)", ops_figure_of_percent(100 * (double)roofline->known_ns / (double)roofline->total_ns).text);
 	ops_buffer_append_text(out, "\n");
 	if (sums.time_ns <= 0)
 		return;
 	ops_format_duration(bound, sums.bound_ns);
 	ops_format_duration(time, (double)sums.time_ns);
-	ops_buffer_printf(out, "At the roof %s would take %s (%.1f %%)\n", time, bound, 100 * sums.bound_ns / (double)sums.time_ns);
+	ops_buffer_printf(out, "At the roof %s would take %s (%s)\n", time, bound, ops_figure_of_percent(100 * sums.bound_ns / (double)sums.time_ns).text);
 	for (size_t i = 0; i < roofline->rows.count; i++)
 		above += roofline->rows.items[i].bound_ns > ABOVE_ROOF * (double)roofline->rows.items[i].time_ns;
 	if (above)

@@ -119,13 +119,13 @@ static void append_verdict(const struct page *page, const struct view_diff *diff
 	}
 	ops_format_duration(left, diff->steps[0].median_ns);
 	ops_format_duration(right, diff->steps[1].median_ns);
-	ops_buffer_printf(out, "%smedian step: %s -> %s, %+.1f %%%s", bold, left, right, 100 * diff->verdict.change_ratio, bold);
+	ops_buffer_printf(out, "%smedian step: %s -> %s, %s%s", bold, left, right, ops_figure_of_change(100 * diff->verdict.change_ratio).text, bold);
 	if (diff->verdict.undecided) {
 		ops_buffer_printf(out, " (%zu and %zu steps)\nno verdict: one step does not show the noise from step to step\n",
 		                  diff->steps[0].steps, diff->steps[1].steps);
 		return;
 	}
-	ops_buffer_printf(out, " (noise %.1f %%, %zu and %zu steps)\n%s\n", 100 * diff->verdict.noise_ratio, diff->steps[0].steps,
+	ops_buffer_printf(out, " (noise %s, %zu and %zu steps)\n%s\n", ops_figure_of_percent(100 * diff->verdict.noise_ratio).text, diff->steps[0].steps,
 	                  diff->steps[1].steps, diff->verdict.regression ? "regression" : diff->verdict.change_ratio > 0 && diff->verdict.noise_ratio >= diff->verdict.change_ratio ?
 	                  "no regression: steps differ as much without a change" : "no regression");
 }
@@ -177,9 +177,9 @@ static void view_diff_text_append_waits(const struct page *page, const struct vi
 	ops_buffer_append_text(page->out, page->markdown ? "\n" : "");
 	ops_buffer_append_text(page->out, "warning: steps waited for a CPU:");
 	if (!isnan(left))
-		ops_buffer_printf(page->out, " %.1f %% of their time in base%s", 100 * left, isnan(right) ? "" : ",");
+		ops_buffer_printf(page->out, " %s of their time in base%s", ops_figure_of_percent(100 * left).text, isnan(right) ? "" : ",");
 	if (!isnan(right))
-		ops_buffer_printf(page->out, " %.1f %% of their time in new", 100 * right);
+		ops_buffer_printf(page->out, " %s of their time in new", ops_figure_of_percent(100 * right).text);
 	ops_buffer_append_text(page->out, "; times are too long\n");
 }
 

@@ -80,7 +80,7 @@ struct ops_string page_line(const struct page *page, uint32_t row, struct ops_bu
 
 struct ops_string page_at(int64_t from_ns, int64_t time_ns, char *room)
 {
-	ops_format_duration(room, (double)ops_difference(time_ns, from_ns));
+	ops_format_moment(room, ops_difference(time_ns, from_ns));
 	return ops_string_of(room);
 }
 
@@ -281,7 +281,7 @@ static bool put_gaps(struct page *page, struct ops_intervals *busy, const char *
 	put_over_time(page, busy);
 	done = ops_intervals_push(&all, range.start_ns, range.end_ns) && ops_intervals_subtract(&all, busy, &gaps);
 	if (done && gaps.count && length_ns > 0) {
-		ops_buffer_printf(&page->out, "%s for %.1f %% of the time\n", what, 100 * (double)ops_intervals_length(&gaps) / length_ns);
+		ops_buffer_printf(&page->out, "%s for %s of the time\n", what, ops_figure_of_percent(100 * (double)ops_intervals_length(&gaps) / length_ns).text);
 		qsort(gaps.items, gaps.count, sizeof(*gaps.items), compare_gaps);
 		put_longest(page, gaps.items, gaps.count);
 	}
@@ -301,11 +301,11 @@ static bool view_text_put_device(struct page *page, int64_t id)
 		return false;
 	snprintf(title, sizeof(title), "GPU %" PRId64, id);
 	page_title(page, title);
-	ops_buffer_printf(&page->out, "%sbusy %.1f %%", page->markdown ? "" : ": ", 100 * figures.utilization_ratio);
+	ops_buffer_printf(&page->out, "%sbusy %s", page->markdown ? "" : ": ", ops_figure_of_percent(100 * figures.utilization_ratio).text);
 	if (!isnan(figures.own_sm_efficiency_ratio))
-		ops_buffer_printf(&page->out, ", multiprocessors %.1f %%", 100 * figures.own_sm_efficiency_ratio);
+		ops_buffer_printf(&page->out, ", multiprocessors %s", ops_figure_of_percent(100 * figures.own_sm_efficiency_ratio).text);
 	if (!isnan(figures.own_occupancy_pct))
-		ops_buffer_printf(&page->out, ", occupancy %.1f %%", figures.own_occupancy_pct);
+		ops_buffer_printf(&page->out, ", occupancy %s", ops_figure_of_percent(figures.own_occupancy_pct).text);
 	ops_buffer_append_text(&page->out, "\n");
 	for (size_t i = 0; done && i < page->views->device_events.count; i++) {
 		const struct view_device_event *event = &page->views->device_events.items[i];

@@ -95,7 +95,7 @@ static void put_waits(struct page *page, const struct view_step_stats *stats)
 		return;
 	ops_buffer_append_text(&page->out, page->markdown ? " " : "\n");
 	page_begin(page, much ? PAGE_WARNING : PAGE_PLAIN);
-	ops_buffer_printf(&page->out, "%swaited for a CPU: %.1f %% of the steps' time%s%s", much ? "warning: " : "", 100 * stats->waited_ratio,
+	ops_buffer_printf(&page->out, "%swaited for a CPU: %s of the steps' time%s%s", much ? "warning: " : "", ops_figure_of_percent(100 * stats->waited_ratio).text,
 	                  much ? ", because other threads had it; times are too long" : "", page->markdown ? "." : "");
 	page_end(page, much ? PAGE_WARNING : PAGE_PLAIN);
 }
@@ -179,19 +179,19 @@ static void add_cause(struct result_table *table, const struct view_cause *cause
 		add_more_time(table, cause->title, cause->value, cause->typical);
 		return;
 	}
-	snprintf(more, sizeof(more), "%.0f", cause->value - cause->typical);
-	snprintf(value, sizeof(value), "%.0f", cause->value);
-	snprintf(usual, sizeof(usual), "%.0f", cause->typical);
+	ops_format_number(more, cause->value - cause->typical);
+	ops_format_number(value, cause->value);
+	ops_format_number(usual, cause->typical);
 	add_more(table, ops_string_of(cause->title), more, value, usual);
 }
 
 static void add_excess(const struct page *page, struct result_table *table, const struct view_excess *excess)
 {
-	char more[OPS_FORMAT_ROOM], value[OPS_FORMAT_ROOM], usual[OPS_FORMAT_ROOM];
+	char more[OPS_FORMAT_ROOM], value[OPS_FORMAT_ROOM + 8], usual[OPS_FORMAT_ROOM];
 
 	ops_format_duration(more, excess->self_ns - excess->typical_self_ns);
-	snprintf(value, sizeof(value), "%.0f call%s", excess->calls, excess->calls == 1 ? "" : "s");
-	snprintf(usual, sizeof(usual), "%.3g", excess->typical_calls);
+	snprintf(value, sizeof(value), "%s call%s", ops_figure_of_number(excess->calls).text, excess->calls == 1 ? "" : "s");
+	ops_format_number(usual, excess->typical_calls);
 	add_more(table, ops_trace_string(page->views->trace, excess->name), more, value, usual);
 }
 

@@ -96,9 +96,9 @@ static void says_what_is_unusual(void **state)
 	char *unread = advice_of(sums, true), *part = advice_of(sums, false);
 
 	(void)state;
-	assert_non_null(strstr(unread, "aten::add of float32 [1000, 1000]. It makes a result of 4.0 MB, and no operator reads it."));
+	assert_non_null(strstr(unread, "aten::add of float32 [1000, 1000]. It makes a result of 3.81 MiB, and no operator reads it."));
 	assert_non_null(strstr(unread, "Leave out what nothing reads."));
-	assert_non_null(strstr(part, "It makes a result of 4.0 MB, and later operators read 30.0 % of it."));
+	assert_non_null(strstr(part, "It makes a result of 3.81 MiB, and later operators read 30.0 % of it."));
 	assert_non_null(strstr(part, "Compute only the part that is read"));
 	ops_free(unread);
 	ops_free(part);

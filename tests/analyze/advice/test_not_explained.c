@@ -58,7 +58,7 @@ static void splits_a_step_by_line(void **state)
 	assert_float_equal(number_after(text, "\"function\":\"attend\"", "python_percent"), 5, 0.1);
 	assert_float_equal(number_after(text, "\"function\":\"attend\"", "calls_per_step"), 1, 1e-6);
 	assert_float_equal(number_after(text, "\"function\":\"update\"", "percent"), 25, 0.1);
-	assert_non_null(strstr(text, "65.0 % of a step: operators; aten::bmm 60.0 %; 1.0 call."));
+	assert_non_null(strstr(text, "65.0 % of a step: operators; aten::bmm 60.0 %; 1 call."));
 	ops_free(text);
 }
 

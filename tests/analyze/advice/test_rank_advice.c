@@ -164,7 +164,7 @@ static void finds_exposed_communication(void **state)
 	assert_true(strstr(text, "\"id\":\"communication-bound\"") == strstr(text, "\"id\":"));
 	assert_gain(text, "communication-bound", 0.592);
 	/* 40 MB × 2 × (2 − 1) / 2 in 592 us. */
-	assert_non_null(strstr(text, "40.0 MB in each step at a bus bandwidth of 67.6 GB/s"));
+	assert_non_null(strstr(text, "38.1 MiB in each step at a bus bandwidth of 67.6 GB/s"));
 	/* True of inference, too, which has no backward pass. */
 	assert_non_null(strstr(text, "No backward pass without collectives is left to hide it."));
 	assert_non_null(strstr(text, "In inference, split the model over fewer ranks."));

@@ -22,7 +22,7 @@
 /* The rows of every answer: one step as measured, and replayed exactly. */
 #define EXACT(us) \
 	COLUMNS "[\"measured\",null," #us ",null,null,null,null,null,\"median of 1 step\"]," \
-	"[\"replayed\",null," #us ",null,null,null,null,0,\"differs from the measured steps by 0.00 %\"]"
+	"[\"replayed\",null," #us ",null,null,null,null,0,\"differs from the measured steps by 0 %\"]"
 #define SAVED(change, events, step, saved, percent) \
 	",[\"" change "\"," #events "," #step "," #saved "," #saved "," #saved "," #percent ",null,null]"
 #define NOTHING(change, events, step, note) ",[\"" change "\"," #events "," #step ",0,0,0,0,null,\"" note "\"]"
@@ -58,7 +58,7 @@ static void test_each_step_counts(void **state)
 	whatif(STEP(1, 0, 100) "," STEP(2, 100, 200) "," STEP(3, 300, 100) "," CPU("slow", 1, 110, 150) "," CPU("slow", 1, 310, 50),
 	       "{\"drop\": \"slow\"}",
 	       COLUMNS "[\"measured\",null,100,null,null,null,null,null,\"median of 3 steps\"],"
-	       "[\"replayed\",null,100,null,null,null,null,0,\"differs from the measured steps by 0.00 %\"],"
+	       "[\"replayed\",null,100,null,null,null,null,0,\"differs from the measured steps by 0 %\"],"
 	       /* steps of 100, 50 and 50: 0, 150 and 50 less; 5 % and 95 % between them */
 	       "[\"without 'slow'\",2,50,50,5,140,50,null,null]" END);
 }
@@ -180,12 +180,12 @@ static void test_other_workers(void **state)
 	(void)state;
 	whatif(rows, "{\"workers\": 2}",
 	       COLUMNS "[\"measured\",null,10000,null,null,null,null,null,\"median of 5 steps\"],"
-	       "[\"replayed\",null,10000,null,null,null,null,0,\"differs from the measured steps by 0.00 %\"],"
+	       "[\"replayed\",null,10000,null,null,null,null,0,\"differs from the measured steps by 0 %\"],"
 	       /* ready at 4000, 8000, …, taken 500 later; steps of 6500 (the first has nothing before it) and 4000 */
 	       "[\"2 loader workers\",5,4000,6000,4000,6000,60,null,null]" END);
 	whatif(rows, "{\"workers\": 5}",
 	       COLUMNS "[\"measured\",null,10000,null,null,null,null,null,\"median of 5 steps\"],"
-	       "[\"replayed\",null,10000,null,null,null,null,0,\"differs from the measured steps by 0.00 %\"],"
+	       "[\"replayed\",null,10000,null,null,null,null,0,\"differs from the measured steps by 0 %\"],"
 	       "[\"5 loader workers\",5,2500,7500,6220,7500,75,null,null]" END);
 	whatif(SERIAL, "{\"workers\": 2}", EXACT(100) NOTHING("2 loader workers", 0, 100, "no data loader in this trace") END);
 }

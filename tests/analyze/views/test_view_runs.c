@@ -144,8 +144,8 @@ static void test_pairs(void **state)
 	options.format = OPS_FORMAT_MARKDOWN;
 	assert_int_equal(ops_diff(traces[0].trace, traces[1].trace, &options, &text, &size, &verdict, NULL), OPS_OK);
 	assert_false(verdict.regression);
-	assert_has(text, "| a | 10.000 µs | 55.000 µs | +450.0 % |");
-	assert_has(text, "| c | 0 | 5.000 µs | new |");
+	assert_has(text, "| a | 10.0 µs | 55.0 µs | +450 % |");
+	assert_has(text, "| c | 0 | 5.00 µs | new |");
 	ops_free(text);
 	options.format = OPS_FORMAT_CSV;
 	assert_int_equal(ops_diff(traces[0].trace, traces[1].trace, &options, &text, &size, &verdict, NULL), OPS_OK);
@@ -198,7 +198,7 @@ static void diffs_are_per_step(void **state)
 	options.format = OPS_FORMAT_TEXT;
 	assert_int_equal(ops_diff(traces[0].trace, traces[1].trace, &options, &text, &size, &verdict, NULL), OPS_OK);
 	assert_has(text, "Times below are per step.\n");
-	assert_has(text, "all steps: 200.000 µs -> 600.000 µs\n");
+	assert_has(text, "all steps: 200 µs -> 600 µs\n");
 	ops_free(text);
 	assert_int_equal(ops_diff(traces[0].trace, traces[1].trace, NULL, &text, &size, NULL, NULL), OPS_OK);
 	assert_has(text, "\"kernels\":[{\"name\":\"gemm\",\"left\":{\"calls\":2,\"total\":60,\"per_step\":{\"calls\":1,\"total\":30}},"
@@ -237,7 +237,7 @@ static void markdown_of_diffs_is_inert(void **state)
 
 	(void)state;
 	assert_int_equal(ops_diff(traces[0].trace, traces[1].trace, &options, &text, &size, NULL, NULL), OPS_OK);
-	assert_has(text, "| `<img src=x> @all ![i](http://h/p)\\|` | 20.000 µs | 40.000 µs | +100.0 % |");
+	assert_has(text, "| `<img src=x> @all ![i](http://h/p)\\|` | 20.0 µs | 40.0 µs | +100 % |");
 	ops_free(text);
 	release(traces, 2);
 }
@@ -345,8 +345,8 @@ static void test_all_threads(void **state)
 	assert_has_not(text, "\"mul\""); /* the plugin's table is the main thread's */
 	ops_free(text);
 	assert_int_equal(ops_diff(traces[0].trace, traces[1].trace, &options, &text, &size, NULL, NULL), OPS_OK);
-	assert_has(text, "| mul | 4.000 µs | 24.000 µs | +500.0 % |");
-	assert_has(text, "| data loading | 20.000 µs | 5.000 µs | -75.0 % |");
+	assert_has(text, "| mul | 4.00 µs | 24.0 µs | +500 % |");
+	assert_has(text, "| data loading | 20.0 µs | 5.00 µs | -75.0 % |");
 	ops_free(text);
 	release(traces, 2);
 }

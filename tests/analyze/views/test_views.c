@@ -159,8 +159,8 @@ static void labels_are_not_device_work(void **state)
 	ops_free(text);
 	trace = scene_read(VIEW_STEP(1, 0, 100) VIEW_ROW("user_annotation", "mine", 1, 1, 10, 60, "") VIEW_OP("a", 20, 15, 1), "");
 	assert_int_equal(ops_views_text(trace, OPS_RULES_OPSTROBE, 0, &text, &size, NULL), OPS_OK);
-	assert_has(text, "operators     15.000 µs  15.0 %");
-	assert_has(text, "other         85.000 µs  85.0 %");
+	assert_has(text, "operators     15.0 µs  15.0 %");
+	assert_has(text, "other         85.0 µs  85.0 %");
 	ops_free(text);
 	table_has(trace, OPS_FORMAT_CSV, "average step,cpu_exec,1,15,,\naverage step,other,1,85,,\naverage step,total,1,100,,\n");
 	table_has(trace, OPS_FORMAT_MARKDOWN, "| average step | cpu_exec | 1 | 15 |");
@@ -180,11 +180,11 @@ static void times_below_a_microsecond(void **state)
 
 	(void)state;
 	assert_int_equal(ops_views_text(trace, OPS_RULES_OPSTROBE, 0, &text, &size, NULL), OPS_OK);
-	assert_has(text, "operators       404 ns  20.2 %");
+	assert_has(text, "operators      404 ns  20.2 %");
 	assert_has(text, "b              1      4 ns    4 ns ");
 	ops_free(text);
 	assert_int_equal(ops_diff(trace, slower, &options, &text, &size, NULL, NULL), OPS_OK);
-	assert_has(text, "  4 ns  8 ns  +100.0 %");
+	assert_has(text, "  4 ns  8 ns  +100 %");
 	ops_free(text);
 	ops_trace_unref(trace);
 	ops_trace_unref(slower);
@@ -387,7 +387,7 @@ static void text_for_eyes(void **state)
 	(void)state;
 	assert_int_equal(ops_views_text(trace, OPS_RULES_OPSTROBE, 0, &text, &size, NULL), OPS_OK);
 	assert_has(text, "\ncommunication ");
-	assert_has(text, "nccl:all_reduce      1  60.000 µs  32 B\n");
+	assert_has(text, "nccl:all_reduce      1  60.0 µs  32 B\n");
 	assert_has(text, "\nover time  ");
 	assert_has(text, "█");
 	ops_free(text);
@@ -397,13 +397,13 @@ static void text_for_eyes(void **state)
 		assert_true((unsigned char)text[i] < 0x80);
 	ops_free(text);
 	assert_int_equal(ops_views_text(trace, OPS_RULES_OPSTROBE, OPS_VIEWS_MARKDOWN, &text, &size, NULL), OPS_OK);
-	assert_has(text, "| `nccl:all_reduce` | 1 | 60.000 µs | 32 B |\n");
+	assert_has(text, "| `nccl:all_reduce` | 1 | 60.0 µs | 32 B |\n");
 	ops_free(text);
 	ops_trace_unref(trace);
 	trace = scene_read(VIEW_STEP(1, 0, 1000) VIEW_OP("a", 0, 100, 1) VIEW_OP("a", 900, 100, 2)
 	                   VIEW_ROW("user_annotation", "enumerate(DataLoader)#_Iter.__next__", 1, 1, 150, 700, ""), "");
 	assert_int_equal(ops_views_text(trace, OPS_RULES_OPSTROBE, 0, &text, &size, NULL), OPS_OK);
-	assert_has(text, "longest gaps                              length          at\nenumerate(DataLoader)#_Iter.__next__  800.000 µs  100.000 µs\n");
+	assert_has(text, "longest gaps                          length          at\nenumerate(DataLoader)#_Iter.__next__  800 µs  100.000 µs\n");
 	ops_free(text);
 	ops_trace_unref(trace);
 }

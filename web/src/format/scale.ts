@@ -1,12 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Figures of one column or axis share a unit, so that they can be compared visually. The largest figure determines the
-// unit.
-import { formatCount } from "./units";
+// The text of a figure by its kind, and the scale of an axis, whose figures share a unit.
+import { formatBytes, formatCount, formatNumber, formatPercent, formatScaled, formatShare, formatUs, grouped } from "./units";
 
 /** The kind of a figure: microseconds, bytes, a share from 0 to 1, percent, a count, floating-point operations, or a
  * plain number. */
 export type Kind = "us" | "bytes" | "share" | "pct" | "count" | "flops" | "number";
+
+const TEXTS: Record<Kind, (value: number) => string> = {
+	us: formatUs,
+	bytes: formatBytes,
+	share: formatShare,
+	pct: formatPercent,
+	count: formatCount,
+	flops: formatScaled,
+	number: formatNumber,
+};
+
+/** Returns the figure with its unit: "1.23 ms". */
+export function figureText(kind: Kind, value: number): string {
+	return TEXTS[kind](value);
+}
 
 export interface Scale {
 	/** "ms"; empty for plain numbers. */
@@ -15,18 +29,15 @@ export interface Scale {
 	text: (value: number) => string;
 }
 
+type Unit = [from: number, size: number, unit: string];
+
 /** Units, each with the smallest figure for which it is used, and its size. */
-const TIME: [from: number, size: number, unit: string][] = [
-	[1e7, 1e6, "s"],
-	[1e4, 1e3, "ms"],
-	[0, 1, "µs"],
-];
-const AXIS_TIME: typeof TIME = [
+const TIME: Unit[] = [
 	[1e6, 1e6, "s"],
 	[1e3, 1e3, "ms"],
 	[0, 1, "µs"],
 ];
-const BYTES: [from: number, size: number, unit: string][] = [
+const BYTES: Unit[] = [
 	[1024 ** 4, 1024 ** 4, "TiB"],
 	[1024 ** 3, 1024 ** 3, "GiB"],
 	[1024 ** 2, 1024 ** 2, "MiB"],
@@ -34,7 +45,7 @@ const BYTES: [from: number, size: number, unit: string][] = [
 	[0, 1, "B"],
 ];
 
-const FLOPS: [from: number, size: number, unit: string][] = [
+const FLOPS: Unit[] = [
 	[1e12, 1e12, "T"],
 	[1e9, 1e9, "G"],
 	[1e6, 1e6, "M"],
@@ -42,7 +53,8 @@ const FLOPS: [from: number, size: number, unit: string][] = [
 	[0, 1, ""],
 ];
 
-export function scaleOf(kind: Kind, largest: number): Scale {
+/** Returns the scale of an axis. The largest figure determines the unit of all. */
+export function axisScale(kind: Kind, largest: number): Scale {
 	const size = Math.abs(largest);
 	switch (kind) {
 		case "us":
@@ -62,41 +74,13 @@ export function scaleOf(kind: Kind, largest: number): Scale {
 	}
 }
 
-/** Returns the scale of an axis. Its figures are round, so the unit may be larger. */
-export function axisScale(kind: Kind, largest: number): Scale {
-	return kind === "us" ? inUnit(AXIS_TIME, Math.abs(largest), 3) : scaleOf(kind, largest);
-}
-
 /** Returns the label of a tick, without redundant zeros: "20 ms". */
 export function tickText(scale: Scale, value: number): string {
 	const text = scale.text(value);
 	return `${text.includes(".") ? text.replace(/\.?0+$/, "") : text} ${scale.unit}`.trimEnd();
 }
 
-function inUnit(units: typeof TIME, largest: number, digits: number): Scale {
+function inUnit(units: Unit[], largest: number, digits: number): Scale {
 	const [, size, unit] = units.find(([from]) => largest >= from) ?? units[units.length - 1]!;
 	return { unit, text: (value) => grouped(value / size, digits) };
-}
-
-/** Formats a number with grouped digits and the given number of decimals. */
-export function grouped(value: number, digits: number): string {
-	if (!Number.isFinite(value)) return value > 0 ? "∞" : value < 0 ? "−∞" : "–";
-	const text = Math.abs(value).toFixed(digits);
-	const [whole = "", rest] = text.split(".");
-	const sign = value < 0 && Number(text) !== 0 ? "−" : "";
-	return sign + whole.replace(/\B(?=(\d{3})+$)/g, "\u202f") + (rest === undefined ? "" : `.${rest}`);
-}
-
-/** Formats a number of unknown kind: an integer in full, else with four significant digits. */
-export function formatNumber(value: number): string {
-	if (Number.isInteger(value)) return grouped(value, 0);
-	const size = Math.abs(value);
-	if (size !== 0 && (size < 1e-4 || size >= 1e15)) return value.toExponential(3);
-	const digits = Math.max(0, 3 - Math.floor(Math.log10(size || 1)));
-	return grouped(value, Math.min(digits, 7));
-}
-
-/** Formats a difference with its sign: "+3.2 %". */
-export function signed(value: number, text: (value: number) => string): string {
-	return value > 0 ? `+${text(value)}` : text(value);
 }

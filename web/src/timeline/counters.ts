@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Paints counters: an area below the value, and a lighter one up to the maximum where a pixel has several values.
-import { formatBytes, formatShare } from "../format/units";
+import { formatBytes, formatNumber, formatShare } from "../format/units";
 import { levelFor, type TileId } from "../data/tiles";
 import type { Counter } from "./api";
 import type { Geometry, Placed } from "./geometry";
@@ -22,7 +22,7 @@ type CounterItem = Item & { type: "counter" };
 export function formatCounter(counter: Counter, value: number): string {
 	if (counter.unit === "bytes") return formatBytes(value);
 	if (counter.unit === "ratio") return formatShare(value);
-	return Number.isInteger(value) ? String(value) : value.toPrecision(4);
+	return formatNumber(value);
 }
 
 /** Paints one counter, in the times of its part. Returns the pieces that it used. */

@@ -4,7 +4,7 @@
 import type { ComponentChildren } from "preact";
 import { useReply } from "../data/reply";
 import { moduleName } from "../format/module_name";
-import { formatCount, formatNs } from "../format/units";
+import { formatCount, formatMoment, formatNs } from "../format/units";
 import { Calls } from "../widgets/calls";
 import { SourceLink } from "../widgets/links";
 import type { EventReply, Flow, Place } from "./api";
@@ -67,7 +67,7 @@ function Merged({ state, stage, picked }: Props & { picked: Picked }) {
 function Known({ picked }: { picked: Picked }) {
 	return (
 		<dl>
-			<Fact title="Start">{formatNs(picked.start)}</Fact>
+			<Fact title="Start">{formatMoment(picked.start)}</Fact>
 			<Fact title="Duration">{formatNs(picked.end - picked.start)}</Fact>
 		</dl>
 	);
@@ -81,7 +81,7 @@ function Facts({ state, stage, event }: Props & { event: EventReply }) {
 		<dl>
 			<Fact title="Duration">{formatNs(event.duration_ns)}</Fact>
 			<Fact title="Self">{formatNs(event.self_ns)}</Fact>
-			<Fact title="Start">{formatNs(event.start_ns)}</Fact>
+			<Fact title="Start">{formatMoment(event.start_ns)}</Fact>
 			<Fact title="Kind">{event.category || event.kind}</Fact>
 			{state.several && <Fact title={state.noun.value}>{state.labels.value[partOf(event.row)]}</Fact>}
 			{track && <Fact title="On">{track.label}</Fact>}

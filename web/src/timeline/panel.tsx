@@ -3,7 +3,7 @@
 // The panel below the tracks: the selected event; what ran in the selected range, or else in the window; the marks.
 import { useEffect, useMemo, useState } from "preact/hooks";
 import type { ComponentChildren } from "preact";
-import { formatNs } from "../format/units";
+import { formatMoment, formatNs } from "../format/units";
 import { EventDetails } from "./event_details";
 import { RangeSums } from "./range_sums";
 import type { Stage } from "./stage";
@@ -146,7 +146,7 @@ function Marks({ state, stage }: { state: TimelineState; stage: Stage | undefine
 								{i + 1}
 							</button>
 						</th>
-						<td class="number">{formatNs(time)}</td>
+						<td class="number">{formatMoment(time)}</td>
 						<td class="number">
 							{i > 0 && (
 								<button

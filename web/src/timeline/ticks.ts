@@ -2,6 +2,8 @@
 //
 // The ticks of the ruler: round times, spaced for their labels.
 
+import { grouped } from "../format/units";
+
 /** Returns the round step (1, 2 or 5 times a power of ten, in ns) of which at most `most` fit into a length. */
 export function tickStep(length: number, most: number): number {
 	const least = Math.max(length / Math.max(most, 1), 1);
@@ -32,5 +34,5 @@ export function tickLabel(ns: number, step: number): string {
 	const size = Math.abs(ns);
 	const [scale, unit] = UNITS.find(([least]) => size >= least) ?? UNITS[3]!;
 	const digits = Math.max(0, Math.ceil(Math.log10(scale) - Math.log10(step) - 1e-9));
-	return `${(ns / scale).toFixed(digits)}\u202f${unit}`;
+	return `${grouped(ns / scale, digits)} ${unit}`;
 }

@@ -2,7 +2,7 @@
 //
 // A description of what is under the pointer.
 import { useEffect, useState } from "preact/hooks";
-import { formatCount, formatNs } from "../format/units";
+import { formatCount, formatMoment, formatNs } from "../format/units";
 import { counterValue, formatCounter } from "./counters";
 import type { Stage } from "./stage";
 import type { Picked, TimelineState } from "./state";
@@ -61,5 +61,5 @@ function describeCounter(state: TimelineState, stage: Stage, at: { x: number; y:
 	const time = geometry.time(at.x);
 	const value = counterValue(state, item.counter, time, geometry.nsPerPixel);
 	if (value === null) return undefined;
-	return { title: formatCounter(item.counter, value), text: `${item.counter.label} at ${formatNs(time)}` };
+	return { title: formatCounter(item.counter, value), text: `${item.counter.label} at ${formatMoment(time)}` };
 }

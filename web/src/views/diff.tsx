@@ -8,8 +8,7 @@ import type { ViewProps } from "../app/views";
 import type { TraceEntry } from "../data/api";
 import type { DiffCosts, DiffReply } from "../data/replies";
 import { useReply } from "../data/reply";
-import { grouped, signed } from "../format/scale";
-import { formatUs } from "../format/units";
+import { formatChange, formatShare, formatUs } from "../format/units";
 import { Await } from "../widgets/await";
 import { Card, Cards } from "../widgets/cards";
 import { Choice, Select } from "../widgets/choice";
@@ -96,7 +95,7 @@ function Waits({ steps: { left, right } }: { steps: DiffReply["steps"] }) {
 	return (
 		<p class="banner">
 			<strong>Steps waited for a CPU</strong>
-			{`: ${sides.map(({ when, ratio }) => `${grouped(ratio * 100, 1)} % of their time ${when}`).join(", ")}. Times are too long.`}
+			{`: ${sides.map(({ when, ratio }) => `${formatShare(ratio)} of their time ${when}`).join(", ")}. Times are too long.`}
 		</p>
 	);
 }
@@ -105,14 +104,14 @@ function Verdict({ steps }: { steps: DiffReply["steps"] }) {
 	const { left, right, change_ratio: change, noise_ratio: noise } = steps;
 	const beyond = !steps.undecided && Math.abs(change) > noise;
 	const word = !beyond ? "within the noise" : change > 0 ? "slower" : "faster";
-	const note = steps.undecided ? "no verdict: one step does not show the noise" : `${word}; the noise is ${grouped(noise * 100, 2)} %`;
+	const note = steps.undecided ? "no verdict: one step does not show the noise" : `${word}; the noise is ${formatShare(noise)}`;
 	return (
 		<Cards>
 			<Card title="Median step before" figure={formatUs(left.median)} note={stepsText(left)} />
 			<Card title="Median step now" figure={formatUs(right.median)} note={stepsText(right)} />
 			<Card
 				title="Change"
-				figure={`${signed(change * 100, (value) => grouped(value, 2))} %`}
+				figure={formatChange(change * 100)}
 				note={note}
 				tone={steps.regression ? "bad" : beyond && change < 0 ? "good" : undefined}
 				about="The noise is two standard errors of the difference of the medians, from step to step"

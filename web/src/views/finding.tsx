@@ -5,7 +5,7 @@ import { routeHref } from "../app/route";
 import type { TraceEntry } from "../data/api";
 import type { Finding, Where } from "../data/replies";
 import { measuredText } from "../format/measured";
-import { grouped } from "../format/scale";
+import { formatPercent, formatUs } from "../format/units";
 import { Meter } from "../widgets/cards";
 import { SourceLink, timelineHref } from "../widgets/links";
 
@@ -41,7 +41,7 @@ export function noFindings(trace: TraceEntry, summary: string): string {
 /** The predicted gain. The saving has a minus sign, next to which "at least" would be ambiguous. */
 export function Gain({ finding }: { finding: Finding }) {
 	const { predicted_gain_percent: percent, predicted_gain_ms_per_step: ms, predicted_gain_bound: bound, predicted_gain_warning: warning } = finding;
-	const gain = percent !== null && percent > 0 ? `−${grouped(percent, 1)} %` : ms !== null && ms > 0 ? `−${grouped(ms, 3)} ms` : undefined;
+	const gain = percent !== null && percent > 0 ? `-${formatPercent(percent)}` : ms !== null && ms > 0 ? `-${formatUs(ms * 1000)}` : undefined;
 	return (
 		<span class="gain">
 			{gain && bound === "at most" && <small>up to </small>}
@@ -63,8 +63,8 @@ export function FindingCard({ trace, asked, finding, whole, index, chosen }: Fin
 			</header>
 			{percent !== null && percent > 0 && (
 				<div class="gain-bar">
-					<span class="gain-figure">{`predicted to save ${bound} ${grouped(percent, 1)} % of ${whole}`}</span>
-					{ms !== null && <span class="soft">{`${grouped(ms, 3)} ms`}</span>}
+					<span class="gain-figure">{`predicted to save ${bound} ${formatPercent(percent)} of ${whole}`}</span>
+					{ms !== null && <span class="soft">{formatUs(ms * 1000)}</span>}
 					{finding.predicted_gain_warning && <span class="warning">{finding.predicted_gain_warning}</span>}
 					<Meter label="Predicted gain" share={percent / 100} />
 				</div>

@@ -7,8 +7,7 @@ import type { TraceEntry } from "../data/api";
 import type { StacksDiffReply } from "../data/replies";
 import { useReply } from "../data/reply";
 import type { DataSource } from "../data/source";
-import { grouped, signed } from "../format/scale";
-import { formatUs } from "../format/units";
+import { changeText, formatUs } from "../format/units";
 import { Await } from "../widgets/await";
 import { Legend, type Series } from "../widgets/chart";
 import { Choice } from "../widgets/choice";
@@ -132,6 +131,6 @@ function pairsOf({ before, now }: Times): [string, string][] {
 }
 
 function change(before: number, now: number): string {
-	const relative = before > 0 ? ` (${signed((now / before - 1) * 100, (value) => grouped(value, 1))} %)` : now > 0 ? " (new)" : "";
-	return `${formatUs(before)} → ${formatUs(now)}${relative}`;
+	const relative = changeText(before, now);
+	return `${formatUs(before)} → ${formatUs(now)}${relative && ` (${relative})`}`;
 }

@@ -8,7 +8,7 @@ import type { IncidentReply, IncidentThread, MemoryShare, StackFrame, TableReply
 import { useReply } from "../data/reply";
 import type { DataSource } from "../data/source";
 import { moduleName } from "../format/module_name";
-import { formatBytes, formatCount, formatNs } from "../format/units";
+import { formatBytes, formatCount, formatNs, formatShare } from "../format/units";
 import { Await } from "../widgets/await";
 import { baseName, timelineHref } from "../widgets/links";
 import { incidentHref } from "./incidents";
@@ -123,7 +123,7 @@ function Over({ report }: { report: IncidentReply }) {
 			<ul>
 				{meanwhile.filter(({ count }) => 200 * count >= samples).slice(0, 5).map(({ count, doing, where }, i) => (
 					<li key={i}>
-						{`${((100 * count) / Math.max(samples, 1)).toFixed(0)} % ${doing}`}
+						{`${formatShare(count / Math.max(samples, 1))} ${doing}`}
 						{where && (
 							<>
 								{" at "}
@@ -146,7 +146,7 @@ function Sampled({ report: { sampled } }: { report: IncidentReply }) {
 			<ul>
 				{sampled.places.map(({ doing, where, share, usual_share: usual }, i) => (
 					<li key={i}>
-						{`${(100 * share).toFixed(0)} % (${(100 * usual).toFixed(0)} % in other steps) ${doing}`}
+						{`${formatShare(share)} (${formatShare(usual)} in other steps) ${doing}`}
 						{where && (
 							<>
 								{" at "}

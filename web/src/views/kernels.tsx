@@ -6,8 +6,7 @@ import type { ViewProps } from "../app/views";
 import type { Kernel, KernelByOperator, KernelCategory, KernelsReply } from "../data/replies";
 import { TABLES } from "../data/tables";
 import type { DataSource } from "../data/source";
-import { grouped } from "../format/scale";
-import { formatCount, formatUs } from "../format/units";
+import { formatCount, formatShare, formatUs } from "../format/units";
 import { Calls } from "../widgets/calls";
 import { Card, Cards } from "../widgets/cards";
 import { useRowChoice } from "../widgets/choice";
@@ -109,9 +108,9 @@ function KernelTable({ source, trace, reply, by }: { source: DataSource; trace: 
 				{tensor.used_ratio !== null && (
 					<Card
 						title="On tensor cores"
-						figure={`${grouped(tensor.used_ratio * 100, 1)} %`}
+						figure={formatShare(tensor.used_ratio)}
 						share={tensor.used_ratio}
-						note={tensor.eligible_ops_kernel_ratio === null ? undefined : `operators with ${grouped(tensor.eligible_ops_kernel_ratio * 100, 1)} % of kernel time could use them`}
+						note={tensor.eligible_ops_kernel_ratio === null ? undefined : `operators with ${formatShare(tensor.eligible_ops_kernel_ratio)} of kernel time could use them`}
 					/>
 				)}
 			</Cards>

@@ -9,7 +9,7 @@ import { theme } from "../app/theme";
 import type { ViewProps } from "../app/views";
 import type { MemoryCurveReply, MemoryReply } from "../data/replies";
 import { type Reply, useReply } from "../data/reply";
-import { formatBytes, formatNs } from "../format/units";
+import { formatBytes, formatMoment } from "../format/units";
 import { Await } from "../widgets/await";
 import { Choice, Select } from "../widgets/choice";
 import { LineChart, type LineSeries } from "../widgets/line_chart";
@@ -78,7 +78,7 @@ function Device(props: ViewProps & { memory: MemoryReply }) {
 				<StepChoice source={source} trace={trace} />
 				{drawn.from !== undefined && drawn.to !== undefined && (
 					<>
-						<span>{`${formatNs(drawn.from)} to ${formatNs(drawn.to)}`}</span>
+						<span>{`${formatMoment(drawn.from)} to ${formatMoment(drawn.to)}`}</span>
 						<TimelineLink trace={trace.id} place={{ from: drawn.from, to: drawn.to }}>
 							in the timeline
 						</TimelineLink>

@@ -11,8 +11,8 @@ import type { Module, ModulesReply } from "../data/replies";
 import type { DataSource } from "../data/source";
 import { TABLES } from "../data/tables";
 import { moduleName } from "../format/module_name";
-import { grouped, scaleOf } from "../format/scale";
-import { formatBytes, formatCount, formatUs } from "../format/units";
+import { figureText as kindText } from "../format/scale";
+import { formatBytes, formatCount, formatScaled, formatShare, formatUs } from "../format/units";
 import { Calls } from "../widgets/calls";
 import { Select } from "../widgets/choice";
 import { timelineHref } from "../widgets/links";
@@ -259,7 +259,7 @@ function Details(props: { source: DataSource; trace: string; part: Part; heat: H
 		["Backward", us(backward), backward > 0],
 		["Device", us(sum(({ total }) => total.device_ns)), sum(({ total }) => total.device_ns) > 0],
 		["Device backward", us(sum(({ total }) => total.backward_device_ns)), sum(({ total }) => total.backward_device_ns) > 0],
-		["FLOPs", formatCount(sum(({ total }) => total.flops)), sum(({ total }) => total.flops) > 0],
+		["FLOPs", formatScaled(sum(({ total }) => total.flops)), sum(({ total }) => total.flops) > 0],
 		["Parameters", `${formatCount(sum((module) => module.parameter_count))}, ${formatBytes(sum((module) => module.parameter_bytes))}`, sum((module) => module.parameter_count) > 0],
 		["Allocated", formatBytes(sum(({ total }) => total.cpu_allocated_bytes)), sum(({ total }) => total.cpu_allocated_bytes) > 0],
 		["Peak", formatBytes(Math.max(...modules.map((module) => module.cpu_peak_bytes))), first.cpu_peak_bytes > 0],
@@ -299,12 +299,11 @@ function classOf(module: Module): string {
 }
 
 function figureText(heat: Heat, value: number): string {
-	const scale = scaleOf(heat.kind, value);
-	return heat.kind === "us" ? formatUs(value) : `${scale.text(value)}${scale.unit ? ` ${scale.unit}` : ""}`;
+	return kindText(heat.kind, value);
 }
 
 function percent(share: number): string {
-	return `${grouped(share * 100, 1)} %`;
+	return formatShare(share);
 }
 
 /** Returns colours from the surface to --model-heat, which needs the same text colour as elsewhere. */

@@ -2,7 +2,7 @@
 //
 // The time of a step that no finding explains, by line.
 import type { NotExplainedTime } from "../data/replies";
-import { grouped } from "../format/scale";
+import { formatPercent } from "../format/units";
 import { Meter } from "../widgets/cards";
 import { Places } from "./finding";
 
@@ -16,7 +16,7 @@ export function NotExplained({ trace, asked, time }: { trace: string; asked: rea
 				{time.lines.map((line, i) => (
 					<li key={i}>
 						<div class="gain-bar">
-							<span class="gain-figure">{`${grouped(line.percent, 1)} %`}</span>
+							<span class="gain-figure">{formatPercent(line.percent)}</span>
 							<Meter label="Share" share={line.percent / 100} />
 						</div>
 						<Places trace={trace} asked={asked} where={[line]} />

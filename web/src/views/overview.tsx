@@ -8,8 +8,7 @@ import { routeHref } from "../app/route";
 import type { AdviceReply, Device, Gpu, MemoryReply, OperatorsReply, OverviewReply, TimelineReply } from "../data/replies";
 import { useReply } from "../data/reply";
 import type { DataSource } from "../data/source";
-import { formatBytes, formatCount, formatUs } from "../format/units";
-import { grouped } from "../format/scale";
+import { formatBytes, formatCount, formatShare, formatUs } from "../format/units";
 import { Await } from "../widgets/await";
 import { Bars } from "../widgets/bars";
 import { Card, Cards, Meter } from "../widgets/cards";
@@ -144,7 +143,7 @@ function range(values: number[]): string {
 }
 
 function percent(ratio: number | null): string {
-	return ratio === null ? "–" : `${grouped(ratio * 100, 1)} %`;
+	return ratio === null ? "–" : formatShare(ratio);
 }
 
 function deviceName(views: OverviewReply, id: number | undefined): string | undefined {

@@ -4,7 +4,7 @@
 import { theme } from "../app/theme";
 import type { MemoryPeak, MemoryReply, MemoryShare } from "../data/replies";
 import { moduleName } from "../format/module_name";
-import { formatBytes, formatNs } from "../format/units";
+import { formatBytes, formatMoment, formatShare } from "../format/units";
 import { Meter } from "../widgets/cards";
 import { SourceLink, TimelineLink } from "../widgets/links";
 import { categoryTitle } from "./memory_words";
@@ -34,7 +34,7 @@ export function Peak({ trace, categories, peak, time_ns, title }: PeakProps) {
 					{time_ns === null ? (
 						"before the recording"
 					) : (
-						<TimelineLink trace={trace} place={around(time_ns)}>{`at ${formatNs(time_ns)}`}</TimelineLink>
+						<TimelineLink trace={trace} place={around(time_ns)}>{`at ${formatMoment(time_ns)}`}</TimelineLink>
 					)}
 				</span>
 			</h2>
@@ -98,7 +98,7 @@ function Share({ name, bytes, all, color }: { name: preact.ComponentChildren; by
 		<li>
 			<span class="name">{name}</span>
 			<span class="figure" title={`${bytes} bytes`}>{formatBytes(bytes)}</span>
-			<span class="figure soft">{`${(share * 100).toFixed(1)} %`}</span>
+			<span class="figure soft">{formatShare(share)}</span>
 			<Meter label="Share of the peak" share={share} {...(color ? { color } : {})} />
 		</li>
 	);

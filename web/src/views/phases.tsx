@@ -2,7 +2,7 @@
 //
 // Phases of training: what the host does in a step, and the device work that it launches in each phase.
 import type { OverviewReply, Phases, PhaseTimes } from "../data/replies";
-import { formatUs } from "../format/units";
+import { formatPercent, formatUs } from "../format/units";
 import { Swatch } from "../widgets/chart";
 import { type PartOf, usedParts } from "./step_parts";
 
@@ -58,7 +58,7 @@ export function PhaseTime({ views, phases }: { views: OverviewReply; phases: Pha
 							<td class="figure" title={`${average[phase.id]} µs`}>
 								{formatUs(average[phase.id])}
 							</td>
-							<td class="figure">{`${average_pct[phase.id].toFixed(2)} %`}</td>
+							<td class="figure">{formatPercent(average_pct[phase.id])}</td>
 							<td class="figure">{formatUs(average_operators[phase.id])}</td>
 							{devices && <td class="figure">{formatUs(average_device[phase.id])}</td>}
 						</tr>

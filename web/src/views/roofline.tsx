@@ -8,8 +8,7 @@ import { routeHref } from "../app/route";
 import type { ViewProps } from "../app/views";
 import type { Roof, RooflineReply } from "../data/replies";
 import { type RooflineRow, TABLES } from "../data/tables";
-import { grouped } from "../format/scale";
-import { formatCount, formatUs } from "../format/units";
+import { formatCount, formatPercent, formatShare, formatUs } from "../format/units";
 import { Card, Cards } from "../widgets/cards";
 import { useRowChoice } from "../widgets/choice";
 import { timelineHref } from "../widgets/links";
@@ -126,14 +125,14 @@ function RoofCards({ reply, roof, processor }: { reply: RooflineReply; roof: Roo
 		<Cards>
 			<Card
 				title="Of the roof"
-				figure={share === null ? "–" : `${grouped(share * 100, 1)} %`}
+				figure={share === null ? "–" : formatShare(share)}
 				share={share}
 				note={share === null ? undefined : `lower bound of ${formatUs(reply.roof_us)} for ${formatUs(reply.bounded_us)}`}
 				about="Lower bound of the time, from FLOPs and bytes, by the time of the rows below"
 			/>
 			<Card
 				title="Work known"
-				figure={reply.total_us > 0 ? `${grouped((reply.known_us / reply.total_us) * 100, 1)} %` : "–"}
+				figure={formatPercent(reply.total_us > 0 ? (reply.known_us / reply.total_us) * 100 : null)}
 				note={`of ${formatUs(reply.total_us)} of ${reply.gpu ? "kernels" : "operators"}`}
 				about="The part of the time whose FLOPs and bytes follow from shapes"
 			/>

@@ -2,7 +2,7 @@
 //
 // Steps that take much longer than the median, and the figures in which they exceed the others.
 import type { Outlier, OverviewReply } from "../data/replies";
-import { formatCount, formatUs } from "../format/units";
+import { formatCount, formatNumber, formatUs } from "../format/units";
 import { timelineHref } from "../widgets/links";
 import type { StepPlace } from "./steps";
 
@@ -44,7 +44,7 @@ export function MoreThanUsual({ outlier, href }: { outlier: Pick<Outlier, "cause
 	return (
 		<ul>
 			{outlier.causes.map(({ what, title, is_count, value, typical }) => {
-				const text = is_count ? formatCount : formatUs;
+				const text = is_count ? formatNumber : formatUs;
 				return <li key={what}>{`${title} +${text(value - typical)} (${text(value)}, usually ${text(typical)})`}</li>;
 			})}
 			{outlier.events.map(({ name, self, typical_self, calls, typical_calls }) => (
@@ -52,7 +52,7 @@ export function MoreThanUsual({ outlier, href }: { outlier: Pick<Outlier, "cause
 					<a class="name" href={href(name)}>
 						{name}
 					</a>
-					{` +${formatUs(self - typical_self)} (${formatCount(calls)} ${calls === 1 ? "call" : "calls"}, usually ${Number(typical_calls.toFixed(1))})`}
+					{` +${formatUs(self - typical_self)} (${formatCount(calls)} ${calls === 1 ? "call" : "calls"}, usually ${formatNumber(typical_calls)})`}
 				</li>
 			))}
 		</ul>

@@ -5,7 +5,8 @@ import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/ho
 import { setParams } from "../app/route";
 import type { SourceLine } from "../data/replies";
 import { TABLES } from "../data/tables";
-import { type Scale, scaleOf } from "../format/scale";
+import { figureText, type Kind } from "../format/scale";
+import { formatPercent } from "../format/units";
 import { timelineHref } from "../widgets/links";
 import { pythonLines } from "./python_code";
 
@@ -73,7 +74,7 @@ export function SourceText({ trace, linked, lines, text, chosen, all_us }: Sourc
 			<div class="source-head" role="row">
 				{columns.map((column) => (
 					<span key={column.id} role="columnheader" class="figure" title={column.about}>
-						{`${column.title}${column.scale.unit ? `, ${column.scale.unit}` : ""}`}
+						{column.title}
 					</span>
 				))}
 				<span role="columnheader" class="number">
@@ -93,7 +94,7 @@ export function SourceText({ trace, linked, lines, text, chosen, all_us }: Sourc
 						{columns.map((column) => (
 							<span key={column.id} role="cell" class="figure">
 								{line.cost && column.id === "self" && <span class="cell-bar" style={{ width: `${(line.cost.self_us / most) * 100}%` }} />}
-								{line.cost && column.value(line.cost) > 0 ? column.scale.text(column.value(line.cost)) : ""}
+								{line.cost && column.value(line.cost) > 0 ? figureText(column.kind, column.value(line.cost)) : ""}
 							</span>
 						))}
 						<span role="cell" class="number">
@@ -131,7 +132,7 @@ interface FigureColumn {
 	id: string;
 	title: string;
 	about: string;
-	scale: Scale;
+	kind: Kind;
 	value: (line: SourceLine) => number;
 }
 
@@ -143,9 +144,9 @@ function columnsOf(lines: readonly SourceLine[]): FigureColumn[] {
 		{ ...TABLES.lines.allocated, id: "memory", value: (line: SourceLine) => line.allocated_bytes },
 		{ ...TABLES.lines.calls, id: "calls", value: (line: SourceLine) => line.calls },
 	];
-	return columns.flatMap(({ kind, ...column }) => {
+	return columns.flatMap((column) => {
 		const most = lines.reduce((max, line) => Math.max(max, column.value(line)), 0);
-		return most > 0 ? [{ ...column, scale: scaleOf(kind, most) }] : [];
+		return most > 0 ? [column] : [];
 	});
 }
 
@@ -166,6 +167,6 @@ function nextHot(shown: readonly Shown[], from: number, step: number, most: numb
 }
 
 function costTitle(line: SourceLine, all_us: number): string {
-	const share = all_us > 0 ? ` (${((line.self_us / all_us) * 100).toFixed(2)} % of the trace)` : "";
+	const share = all_us > 0 ? ` (${formatPercent((line.self_us / all_us) * 100)} of the trace)` : "";
 	return `${line.function ?? "this line"}: ${line.self_us} µs self${share}; show its longest event in the timeline`;
 }

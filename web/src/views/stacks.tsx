@@ -8,8 +8,7 @@ import type { StacksDiffReply, StacksReply } from "../data/replies";
 import { useReply } from "../data/reply";
 import type { DataSource } from "../data/source";
 import { isModule, moduleName } from "../format/module_name";
-import { scaleOf } from "../format/scale";
-import { formatNs } from "../format/units";
+import { formatNs, formatPercent, formatUs } from "../format/units";
 import { Choice } from "../widgets/choice";
 import { Flame } from "../widgets/flame";
 import { type CallNode, callNode, type FunctionRow, functionRows, sandwich } from "../widgets/flame_model";
@@ -196,11 +195,10 @@ function Whole({ trace, root, find, onFunction }: { trace: string; root: CallNod
 }
 
 function Picked({ trace, node, root, onFunction }: { trace: string; node: CallNode; root: CallNode; onFunction: (name: string) => void }) {
-	const scale = scaleOf("us", node.total);
 	return (
 		<p class="picked">
 			<code class="long">{node.name}</code>
-			<span>{`${scale.text(node.total)} ${scale.unit}, ${((node.total / root.total) * 100).toFixed(2)} %, self ${scale.text(node.self)} ${scale.unit}`}</span>
+			<span>{`${formatUs(node.total)}, ${formatPercent((node.total / root.total) * 100)}, self ${formatUs(node.self)}`}</span>
 			{node.file !== null && <SourceLink trace={trace} file={node.file} line={node.line} />}
 			<a href={timelineHref(trace, { find: node.name })}>in the timeline</a>
 			<button type="button" class="small" onClick={() => onFunction(node.name)}>
@@ -215,12 +213,11 @@ function Both({ trace, root, name, find, onFunction }: { trace: string; root: Ca
 	const [up, setUp] = useState("");
 	const [down, setDown] = useState("");
 	const share = root.total > 0 ? (callees.total / root.total) * 100 : 0;
-	const scale = scaleOf("us", callees.total);
 	return (
 		<section class="panel sandwich">
 			<div class="tools">
 				<h2 class="long mono">{name}</h2>
-				<span class="soft">{`${scale.text(callees.total)} ${scale.unit}, ${share.toFixed(2)} % of the total`}</span>
+				<span class="soft">{`${formatUs(callees.total)}, ${formatPercent(share)} of the total`}</span>
 				<span class="tools-space" />
 				<a href={timelineHref(trace, { find: name })}>in the timeline</a>
 				<button type="button" onClick={() => onFunction(undefined)}>

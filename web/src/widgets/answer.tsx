@@ -4,7 +4,8 @@
 import { useMemo } from "preact/hooks";
 import type { JsonValue, TableReply } from "../data/replies";
 import { TABLES } from "../data/tables";
-import { formatNumber, type Kind } from "../format/scale";
+import type { Kind } from "../format/scale";
+import { formatNumber } from "../format/units";
 import { Table } from "./table";
 import { type Cell, cellText, type Column } from "./table_model";
 

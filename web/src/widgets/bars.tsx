@@ -3,7 +3,8 @@
 // Stacked bars, such as the steps of a trace or the ranks of a run. The arrow keys move between bars; Enter follows a
 // bar's link.
 import { useRef, useState } from "preact/hooks";
-import { axisScale, type Kind, scaleOf } from "../format/scale";
+import { axisScale, figureText, type Kind } from "../format/scale";
+import { formatPercent } from "../format/units";
 import { Chart, Legend, moveFocus, saveOf, type Series, Swatch, ticks, ValueAxis } from "./chart";
 import { useWidth } from "./size";
 import { type Hover, Pairs, Tooltip } from "./tooltip";
@@ -69,7 +70,7 @@ export function Bars(props: BarsProps) {
 								role={bar.href === undefined ? "img" : undefined}
 								href={bar.href}
 								tabindex={i === active ? 0 : -1}
-								aria-label={`${item} ${bar.name}: ${series.map((each, k) => `${each.title} ${scale.text(bar.parts[k] ?? 0)} ${scale.unit}`).join(", ")}`}
+								aria-label={`${item} ${bar.name}: ${series.map((each, k) => `${each.title} ${figureText(kind, bar.parts[k] ?? 0)}`).join(", ")}`}
 								onMouseMove={(event) => setHover({ item: i, x: event.clientX, y: event.clientY })}
 								onMouseLeave={() => setHover(undefined)}
 								onFocus={(event) => show(i, event.currentTarget)}
@@ -110,8 +111,7 @@ export function Bars(props: BarsProps) {
 }
 
 function BarPairs({ bar, sum, series, kind }: { bar: BarItem; sum: number; series: readonly Series[]; kind: Kind }) {
-	const scale = scaleOf(kind, sum);
-	const share = (part: number) => (sum > 0 ? ` (${((part / sum) * 100).toFixed(1)} %)` : "");
+	const share = (part: number) => (sum > 0 ? ` (${formatPercent((part / sum) * 100)})` : "");
 	return (
 		<Pairs
 			pairs={[
@@ -122,9 +122,9 @@ function BarPairs({ bar, sum, series, kind }: { bar: BarItem; sum: number; serie
 							<Swatch color={each.color} /> {each.title}
 						</>
 					);
-					return part > 0 ? [[name, `${scale.text(part)} ${scale.unit}${share(part)}`]] : [];
+					return part > 0 ? [[name, `${figureText(kind, part)}${share(part)}`]] : [];
 				}),
-				["total", `${scale.text(sum)} ${scale.unit}`],
+				["total", figureText(kind, sum)],
 			]}
 		/>
 	);

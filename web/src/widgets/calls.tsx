@@ -4,7 +4,7 @@
 import type { CallsReply } from "../data/replies";
 import { useReply } from "../data/reply";
 import type { DataSource } from "../data/source";
-import { formatCount, formatNs } from "../format/units";
+import { formatCount, formatMoment, formatNs } from "../format/units";
 import { Await } from "./await";
 import { SourceLink, TimelineLink } from "./links";
 import { Pairs } from "./tooltip";
@@ -60,7 +60,7 @@ function Distribution({ trace, calls }: { trace: string; calls: CallsReply }) {
 				<ul class="call-lines">
 					{longest.slice(0, 5).map((each) => (
 						<li key={each.row}>
-							<TimelineLink trace={trace} place={{ row: each.row }}>{`${formatNs(each.duration_ns)} at ${formatNs(each.start_ns)}`}</TimelineLink>
+							<TimelineLink trace={trace} place={{ row: each.row }}>{`${formatNs(each.duration_ns)} at ${formatMoment(each.start_ns)}`}</TimelineLink>
 						</li>
 					))}
 				</ul>

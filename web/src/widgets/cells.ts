@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The text of a column's cells, and the width of the column.
-import { formatCount } from "../format/units";
-import { type Kind, type Scale, scaleOf, signed } from "../format/scale";
+import { figureText, type Kind } from "../format/scale";
+import { formatCount, NOTHING, signed } from "../format/units";
 import { sharedBeginnings } from "./name_split";
 import { type Cell, cellText, type Column, type Order } from "./table_model";
 
 export interface CellScale {
-	unit: string;
 	largest: number;
 	/** The text of a cell. */
 	text: (cell: Cell) => string;
@@ -18,26 +17,13 @@ export interface CellScale {
 	splits?: ReadonlyMap<string, number> | undefined;
 }
 
-const NOTHING = "–";
-
-/** Columns of one kind share a unit as long as each is at least this fraction of the next larger one. */
-const ABOUT_AS_LARGE = 1 / 30;
-
 export function columnScales<R>(columns: readonly Column<R>[], rows: readonly R[], isTree = false, order?: Order): Map<string, CellScale> {
 	const scales = new Map<string, CellScale>();
 	const arrowRoom = (column: Column<R>) => (column.id === order?.column ? ARROW_ROOM : 0);
-	const figures = columns
-		.filter((column) => column.kind !== "text" && column.kind !== "flag")
-		.map((column) => ({ column, kind: column.kind as Kind, largest: largestOf(column, rows) }))
-		.sort((a, b) => b.largest - a.largest);
-	const before = new Map<Kind, { largest: number; unit: number }>();
-	for (const { column, kind, largest } of figures) {
-		const last = before.get(kind);
-		const unit = last && largest >= last.largest * ABOUT_AS_LARGE ? last.unit : largest;
-		before.set(kind, { largest, unit });
-		scales.set(column.id, figureScale(column, rows, scaleOf(kind, unit), largest, arrowRoom(column)));
+	for (const [i, column] of columns.entries()) {
+		const isText = column.kind === "text" || column.kind === "flag";
+		scales.set(column.id, isText ? textScale(column, rows, isTree && i === 0 ? TREE_ROOM : 0, arrowRoom(column)) : figureScale(column, column.kind as Kind, rows, arrowRoom(column)));
 	}
-	for (const [i, column] of columns.entries()) if (!scales.has(column.id)) scales.set(column.id, textScale(column, rows, isTree && i === 0 ? TREE_ROOM : 0, arrowRoom(column)));
 	return scales;
 }
 
@@ -54,35 +40,37 @@ function largestOf<R>(column: Column<R>, rows: readonly R[]): number {
 const TREE_ROOM = 10;
 
 function textScale<R>(column: Column<R>, rows: readonly R[], indent: number, arrow: number): CellScale {
-	let longest = titleRoom(column.title, "") + arrow;
+	let longest = titleRoom(column.title) + arrow;
 	const textOf = (row: R) => (column.shown ? column.shown(row) : cellText(column.value(row)));
 	for (const row of rows.slice(0, 300)) longest = Math.max(longest, textRoom(textOf(row)));
 	const splits = column.wide ? sharedBeginnings(rows.map(textOf)) : undefined;
 	longest += indent;
 	const least = Math.min(longest, (column.wide ? 15 : 16) + indent);
 	const width = column.wide ? `minmax(${least}ch, ${Math.min(longest, 100)}fr)` : `minmax(${least}ch, ${Math.min(longest, 40)}ch)`;
-	return { unit: "", largest: 0, text: cellText, width, least, splits };
+	return { largest: 0, text: cellText, width, least, splits };
 }
 
-function figureScale<R>(column: Column<R>, rows: readonly R[], scale: Scale, largest: number, arrow: number): CellScale {
+function figureScale<R>(column: Column<R>, kind: Kind, rows: readonly R[], arrow: number): CellScale {
+	const textOf = (value: number) => figureText(kind, value);
 	const text = (cell: Cell) => {
 		if (typeof cell !== "number") return cell === null ? NOTHING : cellText(cell);
-		return column.signed ? signed(cell, scale.text) : scale.text(cell);
+		return column.signed ? signed(cell, textOf) : textOf(cell);
 	};
+	const largest = largestOf(column, rows);
 	let widest = text(largest).length;
-	if (column.kind === "number") for (const row of rows.slice(0, 300)) widest = Math.max(widest, text(column.value(row)).length);
-	const least = Math.max(widest + 2, titleRoom(column.title, scale.unit ? `, ${scale.unit}` : "") + arrow, 7);
-	return { unit: scale.unit, largest, text, width: `${least}ch`, least };
+	for (const row of rows.slice(0, 300)) widest = Math.max(widest, text(column.value(row)).length);
+	const least = Math.max(widest + 2, titleRoom(column.title) + arrow, 7);
+	return { largest, text, width: `${least}ch`, least };
 }
 
 /** Padding of a cell on both sides, and what rounding may add to the width of a text, in pixels. */
 const PADDING = 18;
 
-/** Returns the width of a title and its unit with the padding, in widths of digits. */
-function titleRoom(title: string, unit: string): number {
+/** Returns the width of a title with the padding, in widths of digits. */
+function titleRoom(title: string): number {
 	const digit = textWidth("0", 400);
-	if (digit > 0) return Math.ceil(((textWidth(title, 600) + textWidth(unit, 400) + PADDING) / digit) * 10) / 10;
-	return Math.ceil(title.length * 0.85 + unit.length * 0.85 + (title.match(/[A-Zmw%]/g) ?? []).length * 0.45 + 2);
+	if (digit > 0) return Math.ceil(((textWidth(title, 600) + PADDING) / digit) * 10) / 10;
+	return Math.ceil(title.length * 0.85 + (title.match(/[A-Zmw%]/g) ?? []).length * 0.45 + 2);
 }
 
 /** Returns the width of a text with the padding, in widths of digits. */

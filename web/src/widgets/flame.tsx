@@ -4,7 +4,8 @@
 // arrow keys walk the tree.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { isModule, moduleName } from "../format/module_name";
-import { type Kind, scaleOf } from "../format/scale";
+import { figureText, type Kind } from "../format/scale";
+import { formatPercent } from "../format/units";
 import { Chart, saveOf } from "./chart";
 import { type Box, type CallNode, findNodes, flameBoxes, nodeAt, pathOf } from "./flame_model";
 import { useWidth } from "./size";
@@ -148,9 +149,8 @@ function foundText(count: number, total: number, all: number): string {
 }
 
 function figure(value: number, all: number, kind: Kind): string {
-	const scale = scaleOf(kind, value);
-	const share = all > 0 ? ` (${((value / all) * 100).toFixed(2)} %)` : "";
-	return `${scale.text(value)} ${scale.unit}`.trimEnd() + share;
+	const share = all > 0 ? ` (${formatPercent((value / all) * 100)})` : "";
+	return figureText(kind, value) + share;
 }
 
 interface BoxProps {

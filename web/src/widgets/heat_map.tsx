@@ -3,7 +3,7 @@
 // Figures of two dimensions as coloured cells, such as the steps of each rank. If there are more columns than fit, a cell
 // shows the largest figure of several.
 import { useRef, useState } from "preact/hooks";
-import { type Kind, scaleOf } from "../format/scale";
+import { figureText, type Kind } from "../format/scale";
 import { Chart, saveOf } from "./chart";
 import { useWidth } from "./size";
 import { type Hover, Pairs, Tooltip } from "./tooltip";
@@ -45,8 +45,7 @@ export function HeatMap({ title, about, row, column, cells, kind, figure }: Heat
 	const places = { row: new Map(rows.map((each, i) => [each, i])), column: new Map(columns.map((each, i) => [each, Math.floor(i / joined)])) };
 	const values = cells.map((cell) => cell.value);
 	const [least, most] = [Math.min(...values), Math.max(...values)];
-	const scale = scaleOf(kind, most);
-	const text = (value: number) => `${scale.text(value)} ${scale.unit}`;
+	const text = (value: number) => figureText(kind, value);
 	const labelEvery = Math.max(1, Math.ceil(40 / width));
 	const drawn = largest(cells, (cell) => places.row.get(cell.row)! * count + places.column.get(cell.column)!);
 	const show = (item: HeatCell, target: Element) => {

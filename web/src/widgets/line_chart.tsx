@@ -5,7 +5,8 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
 import { cssColor, theme } from "../app/theme";
-import { axisScale, type Kind, type Scale, scaleOf, tickText } from "../format/scale";
+import { axisScale, figureText, type Kind, type Scale, tickText } from "../format/scale";
+import { formatMoment } from "../format/units";
 import { Chart, type Series, Swatch } from "./chart";
 import { lineSvg } from "./line_svg";
 import { useWidth } from "./size";
@@ -94,8 +95,6 @@ export function LineChart(props: LineChartProps) {
 /** The legend, with the figures at the pointer. */
 function Readout(props: { times: readonly number[]; series: readonly LineSeries[]; kind: Kind; most: number; at: number | null }) {
 	const { times, at } = props;
-	const scale = scaleOf(props.kind, props.most);
-	const clock = scaleOf("us", times[times.length - 1] ?? 0);
 	const time = at === null ? undefined : times[at];
 	return (
 		<ul class="legend readout" aria-live="polite">
@@ -104,11 +103,11 @@ function Readout(props: { times: readonly number[]; series: readonly LineSeries[
 				return (
 					<li key={each.id}>
 						<Swatch color={each.color} /> {each.title}
-						<span class="figure">{value === null ? "" : ` ${scale.text(value)} ${scale.unit}`}</span>
+						<span class="figure">{value === null ? "" : ` ${figureText(props.kind, value)}`}</span>
 					</li>
 				);
 			})}
-			{time !== undefined && <li class="soft figure">{`at ${clock.text(time)} ${clock.unit}`}</li>}
+			{time !== undefined && <li class="soft figure">{`at ${formatMoment(time * 1000)}`}</li>}
 		</ul>
 	);
 }

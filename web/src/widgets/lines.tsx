@@ -155,7 +155,6 @@ function Header<R>(props: {
 		<div class="grid-row grid-head" role="row" aria-rowindex={1}>
 			{props.columns.map((column) => {
 				const by = order?.column === column.id ? order : undefined;
-				const unit = props.scales.get(column.id)?.unit;
 				const descending = by ? !by.descending : column.kind !== "text";
 				return (
 					<div
@@ -170,7 +169,6 @@ function Header<R>(props: {
 							onClick={() => props.onOrder({ column: column.id, descending })}
 						>
 							{column.title}
-							{unit && <span class="unit">{`, ${unit}`}</span>}
 							<span class="arrow" aria-hidden="true">
 								{by ? (by.descending ? " ▾" : " ▴") : ""}
 							</span>

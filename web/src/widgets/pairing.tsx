@@ -2,7 +2,7 @@
 //
 // Two figures per name, before and after, as bars below one another.
 import { useRef } from "preact/hooks";
-import { grouped, scaleOf, signed } from "../format/scale";
+import { changeText, formatUs } from "../format/units";
 import { Chart, Legend, saveOf, type Series } from "./chart";
 import { shorten } from "./flame";
 import { useWidth } from "./size";
@@ -28,7 +28,6 @@ export function Pairing({ title, pairs, tools }: { title: string; pairs: readonl
 	const [room, width] = useWidth<HTMLDivElement>();
 	const shown = pairs.slice(0, SHOWN);
 	const most = Math.max(...shown.flatMap((pair) => [pair.left, pair.right]), 1e-9);
-	const scale = scaleOf("us", most);
 	const length = (value: number) => Math.max(0, (value / most) * Math.max(60, width - NAME - FIGURES));
 	return (
 		<Chart title={title} about={pairs.length > SHOWN ? `the first ${SHOWN} of ${pairs.length}` : undefined} save={saveOf(svg)} tools={tools}>
@@ -37,8 +36,8 @@ export function Pairing({ title, pairs, tools }: { title: string; pairs: readonl
 				<svg ref={svg} width={width} height={shown.length * SLOT + 4} role="list" aria-label={title}>
 					{shown.map((pair, i) => {
 						const y = i * SLOT;
-						const figures = `${scale.text(pair.left)} → ${scale.text(pair.right)} ${scale.unit}`;
-						const change = pair.left > 0 ? `${signed((pair.right / pair.left - 1) * 100, (value) => grouped(value, 1))} %` : pair.right > 0 ? "new" : "";
+						const figures = `${formatUs(pair.left)} → ${formatUs(pair.right)}`;
+						const change = changeText(pair.left, pair.right);
 						return (
 							<g key={i} role="listitem" aria-label={`${pair.name}: ${figures} ${change}`}>
 								<title>{pair.name}</title>

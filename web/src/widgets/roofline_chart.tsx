@@ -5,7 +5,7 @@
 import { useRef, useState } from "preact/hooks";
 import { addTo } from "../data/groups";
 import type { Roof } from "../data/replies";
-import { formatBytes, formatSpeed, formatUs } from "../format/units";
+import { formatBytes, formatPercent, formatSpeed, formatUs } from "../format/units";
 import type { RooflineRow } from "../data/tables";
 import { Chart, Legend, saveOf, type Series } from "./chart";
 import { useWidth } from "./size";
@@ -155,7 +155,7 @@ export function RooflineChart({ title, roof, rows, hrefOf }: RooflineChartProps)
 							data-point={i}
 							href={hrefOf(row)}
 							tabindex={i === active ? 0 : -1}
-							aria-label={`${row.name}, ${row.dtype}: ${formatUs(row.time_us)}, ${formatSpeed(speedOf(row), "FLOP/s")}, ${row.percent_of_roof === null ? "roof unknown" : `${row.percent_of_roof} % of the roof`}`}
+							aria-label={`${row.name}, ${row.dtype}: ${formatUs(row.time_us)}, ${formatSpeed(speedOf(row), "FLOP/s")}, ${row.percent_of_roof === null ? "roof unknown" : `${formatPercent(row.percent_of_roof)} of the roof`}`}
 							onMouseMove={(event) => setHover({ item: i, x: event.clientX, y: event.clientY })}
 							onMouseLeave={() => setHover(undefined)}
 							onFocus={(event) => show(i, event.currentTarget)}
@@ -180,7 +180,7 @@ export function RooflineChart({ title, roof, rows, hrefOf }: RooflineChartProps)
 							...(hovered.percent_of_roof === null || hovered.roof_us === null || hovered.avoidable_us === null
 								? []
 								: ([
-										["of the roof", `${hovered.percent_of_roof} %`],
+										["of the roof", formatPercent(hovered.percent_of_roof)],
 										["bound by", hovered.bound ?? ""],
 										["at the roof", formatUs(hovered.roof_us)],
 										["avoidable", formatUs(hovered.avoidable_us)],

@@ -3,7 +3,8 @@
 // Values in order, such as those of commits, with a line for each level between changes. The axis begins at 0 only if the values are
 // that far apart, so that changes of a few percent can be seen. The arrow keys move between points.
 import { useRef, useState } from "preact/hooks";
-import { axisScale, type Kind, scaleOf } from "../format/scale";
+import { axisScale, figureText, type Kind } from "../format/scale";
+import { formatChange } from "../format/units";
 import { Chart, Legend, moveFocus, saveOf, type Series, ticksBetween, ValueAxis } from "./chart";
 import { useWidth } from "./size";
 import { type Hover, Pairs, Tooltip } from "./tooltip";
@@ -37,7 +38,7 @@ const LEVEL: Series = { id: "level", title: "Level", color: "var(--text-soft)" }
 const CHANGED: Series = { id: "changed", title: "First value of a new level", color: "var(--kind-memcpy)" };
 
 function percent(change: number | null): string {
-	return change === null ? "from 0" : `${change > 0 ? "+" : ""}${change.toFixed(1)} %`;
+	return change === null ? "from 0" : formatChange(change);
 }
 
 /** Returns the figures of the axis. */
@@ -136,8 +137,7 @@ export function TrendChart({ title, item, points, kind, height = 240 }: TrendCha
 }
 
 function pairsOf(point: TrendPoint, kind: Kind): [string, string][] {
-	const scale = scaleOf(kind, point.value);
-	const text = (value: number) => `${scale.text(value)} ${scale.unit}`;
+	const text = (value: number) => figureText(kind, value);
 	return [
 		["value", text(point.value)],
 		["level", `${text(point.level)}${point.change === undefined ? "" : ` (${percent(point.change)})`}`],

@@ -4,8 +4,6 @@ import type { FrameLocator, Page } from "playwright-core";
 import { expect } from "vitest";
 
 export interface Shown {
-	/** The unit of each column, by the column's id. */
-	units: Record<string, string>;
 	/** The texts of each row, by the column's id. */
 	rows: Record<string, string>[];
 }
@@ -16,7 +14,6 @@ export async function readGrid(page: Page | FrameLocator, label: string, most = 
 	return grid.evaluate(async (element, most) => {
 		const found = new Map<number, Record<string, string>>();
 		const count = Math.min(most, Number(element.getAttribute("aria-rowcount")) - 1);
-		const units: Record<string, string> = {};
 		const frame = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done, 0)));
 		for (let top = 0; found.size < count && top <= element.scrollHeight; top += 200) {
 			element.scrollTop = top;
@@ -28,12 +25,7 @@ export async function readGrid(page: Page | FrameLocator, label: string, most = 
 				found.set(Number(row.getAttribute("aria-rowindex")), cells);
 			}
 		}
-		const first = element.querySelector(".grid-body [role=row]");
-		const heads = element.querySelectorAll(".grid-head [role=columnheader]");
-		first?.querySelectorAll("[data-column]").forEach((cell, i) => {
-			units[cell.getAttribute("data-column") ?? ""] = heads[i]?.querySelector(".unit")?.textContent.replace(/^, /, "") ?? "";
-		});
-		return { units, rows: [...found].sort((a, b) => a[0] - b[0]).map(([, cells]) => cells) };
+		return { rows: [...found].sort((a, b) => a[0] - b[0]).map(([, cells]) => cells) };
 	}, most);
 }
 
@@ -55,19 +47,14 @@ const UNITS: Record<string, number> = {
 	TiB: 1024 ** 4,
 };
 
-/** A text on the screen shows this figure, as exactly as its digits allow. Times are microseconds. */
-export function expectShows(text: string, unit: string, figure: number, what: string): void {
-	const plain = text.replace(/[\u202f\u00a0 ]/g, "").replace("−", "-").replace("+", "");
+/** A text on the screen shows this figure and its unit, as exactly as its digits allow. Times are microseconds. */
+export function expectShows(text: string, figure: number, what: string): void {
+	const [, sign = "", number = "", , unit = ""] = /^([<+-]?)([\d,]+(\.\d+)?) ?([a-zA-Zµ%]*)$/.exec(text.trim()) ?? [];
 	const factor = UNITS[unit];
+	expect(number, `${what}: '${text}' is a number`).not.toBe("");
 	if (factor === undefined) throw new Error(`${what}: no unit '${unit}'`);
-	const digits = plain.split(".")[1]?.length ?? 0;
-	const half = (0.5 * 10 ** -digits + 1e-9) * factor + Math.abs(figure) * 1e-12;
-	expect(plain, `${what}: '${text}' is a number`).toMatch(/^-?\d+(\.\d+)?$/);
-	expect(Math.abs(Number(plain) * factor - figure), `${what}: '${text} ${unit}' is ${figure}`).toBeLessThanOrEqual(half);
-}
-
-/** "177.6 ms" */
-export function expectShowsWithUnit(text: string, figure: number, what: string): void {
-	const [, number = "", unit = ""] = /^(.*?)[\s\u202f]*([a-zA-Zµ%]*)$/.exec(text.trim()) ?? [];
-	expectShows(number, unit, figure, what);
+	const digits = number.split(".")[1]?.length ?? 0;
+	const half = ((sign === "<" ? 1 : 0.5) * 10 ** -digits + 1e-9) * factor + Math.abs(figure) * 1e-12;
+	const shown = Number(number.replaceAll(",", "")) * (sign === "-" ? -1 : 1) * factor;
+	expect(Math.abs(shown - figure), `${what}: '${text}' is ${figure}`).toBeLessThanOrEqual(half);
 }

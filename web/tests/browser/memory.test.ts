@@ -4,7 +4,7 @@ import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { MemoryReply, TableReply } from "../../src/data/replies";
 import { launch, Tab } from "./browser";
-import { expectShowsWithUnit } from "./grid";
+import { expectShows } from "./grid";
 import { printed, recorded, Server } from "./server";
 
 let browser: Browser;
@@ -43,7 +43,7 @@ test("a click on the curve shows what holds memory at that moment", async () => 
 	const { table } = printed("memory", "--at", `${at}ns`, "--limit", "0", recorded) as TableReply;
 	const rows = table.rows.map((row) => ({ by: String(row[1]), name: String(row[2]), bytes: Number(row[4]) }));
 	const all = rows.find((row) => row.by === "all")!;
-	expectShowsWithUnit(figure(await panel.getByRole("heading", { level: 2 }).innerText()), all.bytes, "held");
+	expectShows(figure(await panel.getByRole("heading", { level: 2 }).innerText()), all.bytes, "held");
 	const moment = (await api(tab, `?at=${at}`)).devices[0]!;
 	expect(moment.peak.bytes).toBe(all.bytes);
 	expect(all.bytes).toBeLessThan(whole.peak.bytes);
@@ -51,7 +51,7 @@ test("a click on the curve shows what holds memory at that moment", async () => 
 		const most = rows.filter((row) => row.by === by).sort((a, b) => b.bytes - a.bytes)[0];
 		if (!most) continue;
 		const list = panel.getByRole("region", { name: `By ${by}` });
-		expectShowsWithUnit(await list.locator("li .figure").first().innerText(), most.bytes, `most by ${by}`);
+		expectShows(await list.locator("li .figure").first().innerText(), most.bytes, `most by ${by}`);
 	}
 	if (moment.peak.before_bytes > 0) await panel.getByText("allocated before the recording").waitFor();
 	await tab.shot("memory-moment");
@@ -79,7 +79,7 @@ test("the peak is that of the range on screen", async () => {
 	expect(part.peak_time_ns).toBeGreaterThanOrEqual(from);
 	expect(part.peak_time_ns).toBeLessThanOrEqual(to);
 	expect(part.peak.bytes).toBeLessThan(whole.peak.bytes);
-	expectShowsWithUnit(figure(await panel.getByRole("heading", { level: 2 }).innerText()), part.peak.bytes, "the peak of the range");
+	expectShows(figure(await panel.getByRole("heading", { level: 2 }).innerText()), part.peak.bytes, "the peak of the range");
 	await tab.close();
 	tab.expectQuiet();
 });

@@ -114,11 +114,11 @@ describe.runIf(shared)("a run of two ranks", () => {
 	test("what the ranks say together is what the command prints", async () => {
 		const wanted = (printed("views", run) as { distributed: Distributed }).distributed;
 		const tab = await Tab.open(browser, `${ranks}#/distributed`);
-		const { units, rows } = await readGrid(tab.page, "Collective operations");
+		const { rows } = await readGrid(tab.page, "Collective operations");
 		expect(rows).toHaveLength(wanted.workers.reduce((sum, worker) => sum + wanted.ops[worker]!.length, 0));
 		for (const row of rows) {
 			const operation = wanted.ops[row.worker!]!.find((each) => each.name === row.name)!;
-			expectShows(row.data_transfer!, units.data_transfer!, operation.data_transfer, `${row.name} of ${row.worker}`);
+			expectShows(row.data_transfer!, operation.data_transfer, `${row.name} of ${row.worker}`);
 		}
 		for (const view of ["advice", "analyses"]) {
 			await tab.page.goto(`${ranks}#/${view}?of=run`);

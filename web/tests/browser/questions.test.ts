@@ -130,25 +130,25 @@ const cells = (rows: Record<string, string>[], name: string) => rows.find((row) 
 
 test("the median step, the odd one, and why", async () => {
 	const text = said("views", base);
-	expect(text).toContain("8 steps: median 900.000 µs");
-	expect(text).toContain("slow step 5 more here usually time 700.000 µs 1.600 ms 900.000 µs");
-	expect(text).toContain("aten::nonzero 696.000 µs 1 call 0");
+	expect(text).toContain("8 steps: median 900 µs");
+	expect(text).toContain("slow step 5 more here usually time 700 µs 1.60 ms 900 µs");
+	expect(text).toContain("aten::nonzero 696 µs 1 call 0");
 	await ask("base", async ({ page }) => {
-		expect(plain(await page.locator(".card", { hasText: "Median step" }).locator(".card-figure").innerText())).toBe("900.0 µs");
+		expect(plain(await page.locator(".card", { hasText: "Median step" }).locator(".card-figure").innerText())).toBe("900 µs");
 		const slow = plain(await page.locator(".slow-steps > li").innerText());
-		expect(slow).toContain("Step 5: 1.600 ms, 700.0 µs more than the median");
-		expect(slow).toContain("aten::nonzero +696.0 µs");
+		expect(slow).toContain("Step 5: 1.60 ms, 700 µs more than the median");
+		expect(slow).toContain("aten::nonzero +696 µs");
 	});
 });
 
 test("where a step goes", async () => {
-	const wanted = [["data loading", "100.000"], ["forward", "420.000"], ["backward", "200.000"], ["optimizer", "100.000"]] as const;
+	const wanted = [["data loading", "100"], ["forward", "420"], ["backward", "200"], ["optimizer", "100"]] as const;
 	const text = said("views", base);
 	for (const [phase, time] of wanted) expect(text).toContain(`${phase} ${time} µs`);
 	await ask("base", async ({ page }) => {
 		await page.locator("tr[data-phase]").first().waitFor();
 		const rows = (await page.locator("tr[data-phase]").allInnerTexts()).map((row) => plain(row).toLowerCase());
-		for (const [i, [phase, time]] of wanted.entries()) expect(rows[i]).toContain(`${phase} ${Number(time).toFixed(1)} µs`);
+		for (const [i, [phase, time]] of wanted.entries()) expect(rows[i]).toContain(`${phase} ${time} µs`);
 	});
 });
 
@@ -156,7 +156,7 @@ test("which line", async () => {
 	const { files } = JSON.parse(call("lines", "--format", "json", base)) as { files: { lines: { line: number; self_us: number }[] }[] };
 	const most = files.flatMap((file) => file.lines).sort((a, b) => b.self_us - a.self_us)[0]!;
 	expect(most.line).toBe(20);
-	expect(said("lines", base)).toMatch(/3\.344 ms 3\.344 ms .* 8 20 forward \S*train\.py/);
+	expect(said("lines", base)).toMatch(/3\.34 ms 3\.34 ms .* 8 20 forward \S*train\.py/);
 	await ask("base", async ({ page }, click, view) => {
 		await click(view("Source"));
 		const line = page.locator(".source-line", { hasText: "line_20 = 20" });
@@ -167,24 +167,24 @@ test("which line", async () => {
 });
 
 test("which module", async () => {
-	expect(said("modules", base)).toContain("Linear_0 Linear 8 30.4 % 300.000 µs 2.400 ms 300.000 µs 2.400 ms");
+	expect(said("modules", base)).toContain("Linear_0 Linear 8 30.4 % 300 µs 2.40 ms 300 µs 2.40 ms");
 	await ask("base", async ({ page }, click, view) => {
 		await click(view("Modules"));
-		const { units, rows } = await readGrid(page, "Modules");
-		expect(plain(`${cells(rows, "Linear_0").forward} ${units.forward}`)).toBe("2 400.000 µs");
+		const { rows } = await readGrid(page, "Modules");
+		expect(plain(cells(rows, "Linear_0").forward!)).toBe("2.40 ms");
 	});
 });
 
 test("who holds memory at a moment", async () => {
-	expect(said("memory", "--at", "2ms", base)).toMatch(/^Memory of cpu: 5\.00 KiB, 2\.000 ms .*5\.00 KiB 100\.0 % 2 Linear_0 /);
+	expect(said("memory", "--at", "2ms", base)).toMatch(/^Memory of cpu: 5\.00 KiB, 2\.000 ms .*5\.00 KiB 100 % 2 Linear_0 /);
 	await ask("base", async ({ page }, click, view) => {
 		await click(view("Memory"));
 		const curve = page.locator(".line-chart .u-over");
 		const box = (await curve.boundingBox())!;
 		await click(curve, { position: { x: box.width * 0.4, y: box.height / 2 } });
 		const panel = page.getByRole("region", { name: "Memory", exact: true });
-		expect(plain(await panel.getByRole("heading", { level: 2 }).innerText())).toMatch(/^Memory: 5\.000 KiB at/);
-		expect(plain(await panel.getByRole("region", { name: "By module" }).locator("li").first().innerText())).toMatch(/^Linear_0 5\.000 KiB 100\.0 %/);
+		expect(plain(await panel.getByRole("heading", { level: 2 }).innerText())).toMatch(/^Memory: 5\.00 KiB at/);
+		expect(plain(await panel.getByRole("region", { name: "By module" }).locator("li").first().innerText())).toMatch(/^Linear_0 5\.00 KiB 100 %/);
 	});
 });
 
@@ -203,7 +203,7 @@ test("which rank is late, and why", async () => {
 	expect(text).toMatch(/train\.py:7 in collate/);
 	await ask("worker0", async ({ page }, click, view) => {
 		await click(view("Distributed"));
-		await page.getByText(/^worker1 is late: the others wait 250\.0\sµs longer/).waitFor();
+		await page.getByText(/^worker1 is late: the others wait 250\sµs longer/).waitFor();
 		await click(view("Advice"));
 		await click(page.getByRole("button", { name: "All 2 of the run" }));
 		const finding = page.locator(".finding", { hasText: "Ranks wait for a late rank" });
@@ -212,26 +212,26 @@ test("which rank is late, and why", async () => {
 });
 
 test("what changed between two runs, module by module", async () => {
-	expect(said("diff", base, slower)).toContain("Linear_0 300.000 µs 450.000 µs +50.0 %");
+	expect(said("diff", base, slower)).toContain("Linear_0 300 µs 450 µs +50.0 %");
 	await ask("slower", async ({ page }, click, view) => {
 		await click(view("Diff"));
 		const { rows } = await readGrid(page, "Modules of both traces");
 		const linear = Object.values(cells(rows, "Linear_0")).map(plain);
-		expect(linear).toContain("300.000");
-		expect(linear).toContain("450.000");
-		expect(Object.values(cells(rows, "ReLU_0")).filter((text) => plain(text) === "50.000").length).toBeGreaterThanOrEqual(2);
+		expect(linear).toContain("300 µs");
+		expect(linear).toContain("450 µs");
+		expect(Object.values(cells(rows, "ReLU_0")).filter((text) => plain(text) === "50.0 µs").length).toBeGreaterThanOrEqual(2);
 	});
 });
 
 test("how far from the roof", async () => {
 	// 2 · 128 · 256 · 64 FLOPs in 296 µs are 14.17 GFLOP/s.
-	expect(said("roofline", "--roof", "100G,1T", base)).toMatch(/aten::addmm float32 CPU 8 2\.368 ms .* compute .* 14\.2 %/);
+	expect(said("roofline", "--roof", "100G,1T", base)).toMatch(/aten::addmm float32 CPU 8 2\.37 ms .* compute .* 14\.2 %/);
 	await ask("base", async ({ page }, click, view) => {
 		await click(view("Roofline"));
 		await click(page.getByLabel("Roof", { exact: true }));
 		await page.keyboard.type("100G,1T");
 		await page.keyboard.press("Enter");
-		await page.waitForFunction(() => document.querySelector(".grid-body [data-column=percent]")?.textContent === "14.17");
+		await page.waitForFunction(() => document.querySelector(".grid-body [data-column=percent]")?.textContent === "14.2 %");
 		expect(cells((await readGrid(page, "Roofline")).rows, "aten::addmm").bound).toBe("compute");
 	});
 });

@@ -106,7 +106,7 @@ test("the line of a definition says what it counts", async () => {
 	await page.locator(".source-note", { hasText: "counts what no line inside explains" }).waitFor();
 	const line = page.locator(".source-line").nth(3);
 	expect(await line.locator("code").getAttribute("title")).toContain("before, between and after its recorded calls");
-	expect(await line.locator(".figure").first().innerText()).toBe("300.000");
+	expect(await line.locator(".figure").first().innerText()).toBe("300 µs");
 	expect(await page.locator(".source-line").nth(8).locator("code").getAttribute("title")).toBeNull();
 	await tab.close();
 	tab.expectQuiet();

@@ -50,7 +50,7 @@ async function open(): Promise<Tab> {
 
 test("each trace is a line with its steps, its command if that is shown, and its first finding, those of a job are one", async () => {
 	const tab = await open();
-	const { rows, units } = await readGrid(tab.page, "Traces");
+	const { rows } = await readGrid(tab.page, "Traces");
 	const line = (name: string) => rows.find((each) => each.name!.includes(name))!;
 	expect(rows).toHaveLength(4);
 	expect(line("job/").name).toBe("▸job/2 ranks");
@@ -62,9 +62,9 @@ test("each trace is a line with its steps, its command if that is shown, and its
 	const path = join(folder, "train.pt.trace.json.gz");
 	const views = printed("views", path, "--top-finding") as OverviewReply & { top_finding: AdviceReply["findings"][number] };
 	expect(line("train").finding).toBe(views.top_finding.title);
-	expectShows(line("train").gain!, "%", views.top_finding.predicted_gain_percent!, "the gain");
+	expectShows(line("train").gain!, views.top_finding.predicted_gain_percent!, "the gain");
 	expect(line("train").steps).toBe(String(views.steps.rows.length));
-	expectShows(line("train").median!, units.median!, views.steps.median!, "the median step");
+	expectShows(line("train").median!, views.steps.median!, "the median step");
 	await tab.shot("traces");
 	await tab.close();
 	tab.expectQuiet();
@@ -78,7 +78,7 @@ test.skipIf(!shared)("the finding of a run is that of all its ranks", async () =
 	await tab.page.getByText(/^Reading: /).waitFor({ state: "detached" });
 	const line = async () => (await readGrid(tab.page, "Traces")).rows[0]!;
 	await expect.poll(async () => (await line()).finding).toBe(findings[0]!.title);
-	expectShows((await line()).gain!, "%", findings[0]!.predicted_gain_percent!, "the gain");
+	expectShows((await line()).gain!, findings[0]!.predicted_gain_percent!, "the gain");
 	await tab.close();
 	tab.expectQuiet();
 	await run.stop();

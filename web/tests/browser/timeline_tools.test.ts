@@ -99,7 +99,7 @@ test("a step is picked from a list", async () => {
 	const tab = await open();
 	await tab.page.getByRole("combobox", { name: "Step" }).selectOption("1");
 	await said(tab, "range").toBe("1000000-1900000");
-	await tab.page.getByRole("tab", { name: /^Range: 900.0\sµs$/ }).waitFor();
+	await tab.page.getByRole("tab", { name: /^Range: 900\sµs$/ }).waitFor();
 	await tab.close();
 	tab.expectQuiet();
 });
@@ -121,7 +121,7 @@ test("one click shows a typical step, another the whole trace", async () => {
 test("annotations on devices do not count as device work", async () => {
 	const tab = await Tab.open(browser, server.at("timeline", server.trace("annotated.pt")));
 	const shares = async () => (await readGrid(tab.page, "What runs in this range")).rows.map((row) => `${row.name} ${row.share}`).sort();
-	await expect.poll(shares).toEqual(["forward –", "gemm 25.00", "softmax 75.00"]);
+	await expect.poll(shares).toEqual(["forward –", "gemm 25.0 %", "softmax 75.0 %"]);
 	await tab.close();
 	tab.expectQuiet();
 });
@@ -167,7 +167,7 @@ test("an event is compared with its like", async () => {
 	await page.getByRole("heading", { name: "3 calls in the whole trace" }).waitFor();
 	const calls = page.locator(".calls");
 	expect(await calls.innerText()).toMatch(/rank of this call\s+3 of 3/);
-	expect(await calls.innerText()).toMatch(/median\s+200.0\sµs/);
+	expect(await calls.innerText()).toMatch(/median\s+200\sµs/);
 	await tab.close();
 	tab.expectQuiet();
 });
@@ -198,7 +198,7 @@ test("wrappers are folded until the switch is off", async () => {
 	expect(await depths()).toBe(3); // predict, Linear_0, aten::linear
 	await page.locator(".tl-event h2", { hasText: "Linear_0" }).waitFor();
 	await page.getByText("Folded around it").waitFor();
-	expect(await page.locator(".tl-event dt:text-is('Folded around it') + dd").innerText()).toMatch(/_call_impl.*998.0\sµs/s);
+	expect(await page.locator(".tl-event dt:text-is('Folded around it') + dd").innerText()).toMatch(/_call_impl.*998\sµs/s);
 	await tab.shot("timeline-wrappers-folded");
 	const toggle = page.getByRole("button", { name: "Fold wrappers" });
 	expect(await toggle.getAttribute("aria-pressed")).toBe("true");
@@ -258,7 +258,7 @@ test("flame graphs leave out waits of helper threads, say how much that is, and 
 	const { page } = tab;
 	const frames = async () => (await readGrid(page, "Functions")).rows.map((row) => row.name).sort();
 	expect(await frames()).toEqual(["ProfilerStep*", "pin", "train"]);
-	expect((await page.getByText(/^Left out: /).innerText()).replace(/\s/g, " ")).toBe("Left out: 900.0 µs in which helper threads wait");
+	expect((await page.getByText(/^Left out: /).innerText()).replace(/\s/g, " ")).toBe("Left out: 900 µs in which helper threads wait");
 	await tab.shot("stacks-waits");
 	await page.getByRole("checkbox", { name: "Leave out waits of helper threads" }).uncheck();
 	await expect.poll(frames).toEqual(["ProfilerStep*", "Queue.get", "pin", "train"]);

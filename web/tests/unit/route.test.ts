@@ -2,7 +2,6 @@
 import { expect, test, vi } from "vitest";
 import { nameRoute, parseRoute, readHash, route, routeHref, setParams } from "../../src/app/route";
 import { address } from "../../src/data/source";
-import { formatBytes, formatCount, formatNs } from "../../src/format/units";
 
 test("an address says view, trace and parameters, and reads back as it was written", () => {
 	const href = routeHref("timeline", "a/b c", { from: 12, to: 34.5, q: "aten::mm & %", gone: undefined });
@@ -49,13 +48,4 @@ test("a query has one form, whatever order it was given in", () => {
 	expect(address("x", { b: 2, a: "1 &", c: undefined })).toBe("x?a=1%20%26&b=2");
 	expect(address("x", { a: "1 &", b: 2 })).toBe(address("x", { b: 2, a: "1 &" }));
 	expect(address("x")).toBe("x");
-});
-
-test("figures have four digits and the unit that suits", () => {
-	expect(formatNs(0)).toBe("0\u202fns");
-	expect(formatNs(999)).toBe("999\u202fns");
-	expect(formatNs(1234567)).toBe("1.235\u202fms");
-	expect(formatNs(-12_345_678_901)).toBe("-12.35\u202fs");
-	expect(formatBytes(1536)).toBe("1.500\u202fKiB");
-	expect(formatCount(1234567)).toBe("1\u202f234\u202f567");
 });

@@ -89,9 +89,9 @@ describe("the ruler", () => {
 	});
 
 	test("formats times precisely enough to distinguish neighbours", () => {
-		expect(tickLabel(1_200_000, 100_000)).toBe("1.2\u202fms");
-		expect(tickLabel(1_200_000, 1_000)).toBe("1.200\u202fms");
-		expect(tickLabel(2e9, 1e9)).toBe("2\u202fs");
+		expect(tickLabel(1_200_000, 100_000)).toBe("1.2 ms");
+		expect(tickLabel(1_200_000, 1_000)).toBe("1.200 ms");
+		expect(tickLabel(2e9, 1e9)).toBe("2 s");
 		expect(tickLabel(0, 5)).toBe("0");
 	});
 });

@@ -7,6 +7,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { formatPercent } from "../../../../web/src/format/units";
 import type { LinesReply } from "../../../../web/src/data/replies";
 import { Editor, root } from "./editor";
 
@@ -55,8 +56,8 @@ test("a line clicked in the viewer opens next to it, with its time and memory", 
 	await expect.poll(() => editor.page.locator(".monaco-editor .cgmr").count()).toBeGreaterThan(5);
 	const lines = JSON.parse(execFileSync(opstrobe, ["lines", "--format", "json", join(TRACES, "train.pt.trace.json.gz")], { encoding: "utf8" })) as LinesReply;
 	const line = lines.files.flatMap((file) => file.lines).find((each) => each.line === 50)!;
-	const share = ((line.host_us / lines.duration_us) * 100).toFixed(1);
-	await expect.poll(() => behindLines(editor)).toMatch(new RegExp(`ms · ${share} % · 72.19.KiB`));
+	const share = formatPercent((line.host_us / lines.duration_us) * 100);
+	await expect.poll(() => behindLines(editor)).toMatch(new RegExp(`ms · ${share} · 72.2 KiB`));
 	await editor.shot("vscode-lines");
 });
 

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { AdviceReply, LinesReply } from "../../../../web/src/data/replies";
+import { formatPercent } from "../../../../web/src/format/units";
 import { CommandMissing, mustBeThere, printed } from "../../src/command";
 import { annotate, factsOf, fileOf, HEATS } from "../../src/costs";
 import { gainOf, placeName, problemOf, webLink } from "../../src/findings";
@@ -21,7 +22,7 @@ test("lines of a trace are shown with their time and memory, the hottest in the 
 	const hottest = file.lines.reduce((most, line) => (line.self_us > most.self_us ? line : most));
 	const shown = annotations.find((each) => each.line === hottest.line)!;
 	expect(shown.heat).toBe(HEATS - 1);
-	expect(shown.text).toContain(`${((hottest.host_us / lines.duration_us) * 100).toFixed(1)} %`);
+	expect(shown.text).toContain(formatPercent((hottest.host_us / lines.duration_us) * 100));
 	expect(annotations.some((each) => each.text.includes("KiB"))).toBe(true);
 	expect(annotations.every((each) => each.line > 0 && each.heat >= 0 && each.heat < HEATS)).toBe(true);
 	expect(annotations.map((each) => each.line)).not.toContain(1); // it costs nothing
