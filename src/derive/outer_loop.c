@@ -159,7 +159,7 @@ static uint32_t find_iterating(struct loop_finder *finder)
 			most = i;
 	outer = most;
 	for (uint32_t i = 0; most != OPS_NONE && i < finder->groups.count; i++)
-		if (may_iterate(finder, &groups[i]) && groups[i].count < groups[outer].count &&
+		if (groups[i].count >= ITERATIONS_MIN && groups[i].count < groups[outer].count &&
 		    (double)groups[i].ns >= OUTER_MIN * (double)groups[most].ns && alternate(finder, i, most, false))
 			outer = i;
 	return outer;

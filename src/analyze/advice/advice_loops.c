@@ -59,9 +59,10 @@ struct search {
 	uint8_t *looking_up;
 };
 
+/* A loop ends with its step: steps that no row marks are in one call of a function. */
 static uint64_t advice_loops_key_of(const struct advice *advice, uint32_t row)
 {
-	uint64_t key = advice->events->parent[row];
+	uint64_t key = (uint64_t)advice->step_of[row] << 32 | advice->events->parent[row];
 	uint32_t line = advice->events->call_line ? advice->events->call_line[row] : 0;
 
 	key = key * 0x9e3779b97f4a7c15u + line;

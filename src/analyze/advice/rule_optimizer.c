@@ -30,6 +30,7 @@ struct update {
 	int64_t products_ns; /* time of operators that no fused step replaces */
 	bool fused, foreach;
 	bool of_torch;       /* one of them is a class of torch.optim */
+	bool evaluates;      /* one of them computes gradients itself, in a closure, as L-BFGS does */
 };
 
 /* Returns true for products and decompositions of matrices. */
@@ -91,6 +92,7 @@ static bool rule_optimizer_gather(struct update *update, const struct advice *ad
 			update->fused |= ops_string_contains(advice_name(advice, row), "Fused");
 			update->of_torch |= advice_text_like(advice_name(advice, row), of_torch);
 		}
+		update->evaluates |= (advice->zone[row] & ADVICE_IN_BACKWARD) != 0;
 		if (loops[advice->events->name[row]])
 			update->loop_ns = ops_sum(update->loop_ns, advice_ns(advice, row));
 		if (advice_is_operator(advice, row) && !(advice->zone[row] & ADVICE_IN_OPERATOR) &&
@@ -145,7 +147,7 @@ static bool rule_optimizer_report(const struct advice *advice, struct advice_res
 	char rest[160] = "";
 	double elements, fused;
 
-	if (!result->tally.events || update->fused || update->foreach ||
+	if (!result->tally.events || update->fused || update->foreach || update->evaluates ||
 	    update->operators / result->tally.events < OPERATORS_MIN)
 		return true;
 	if (!update->of_torch)
@@ -174,7 +176,7 @@ const struct advice_rule advice_rule_optimizer = {
 	.id = "optimizer-loop",
 	.title = "The optimizer updates parameters one by one",
 	.condition = "A step of an optimizer calls 16 operators or more, and none of them is fused or foreach. Products and decompositions of "
-		     "matrices do not count.",
+		     "matrices do not count, nor do optimizers that compute gradients themselves (L-BFGS).",
 	.gain = "the time of the loop, less what memory requires to read and write the elements and their states once, "
 		"estimated from the fastest of its operators",
 	.explanation = "Each line of the formula is one operator for each parameter. Calls cost more than the arithmetic on "

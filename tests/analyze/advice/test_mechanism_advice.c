@@ -444,6 +444,53 @@ static void finds_modules_that_each_step_makes(void **state)
 	assert_true(loading_ms(false) < 0);
 }
 
+/* The steps are iterations of a loop in serve(), which also calls 20 small operators in each: 20 us each with what is between them. */
+static void loops_end_with_their_step(void **state)
+{
+	struct device_trace trace;
+	double ms;
+
+	(void)state;
+	open_steps(&trace);
+	device_trace_add(&trace, "python_function", "serve.py(3): serve", 1, 1, 10, 20000, "\"Python id\": 1");
+	for (int request = 0; request < STEPS; request++) {
+		double us = 20 + 2000 * request;
+
+		device_trace_add(&trace, "python_function", "serve.py(9): predict", 1, 1, us, 900, "\"Python id\": 2, \"Python parent id\": 1");
+		device_trace_host(&trace, "cpu_op", "aten::mm", us + 10, 800);
+		for (int i = 0; i < 20; i++)
+			device_trace_add(&trace, "cpu_op", "aten::add", 1, 1, us + 1000 + 20 * i, 10, "\"CallFrom\": \"serve.py:12\"");
+	}
+	ms = rule_ms(&trace, "many-small-operators");
+	assert_true(ms > 0.2 && ms < 0.4);
+}
+
+/* An optimizer that calls many operators, and one that computes gradients in a closure. */
+static double closure_ms(bool closure)
+{
+	struct device_trace trace;
+
+	open_steps(&trace);
+	for (int step = 0; step < STEPS; step++) {
+		double us = 20 + 2000 * step;
+
+		device_trace_step(&trace, step, us - 10, 1990);
+		device_trace_add(&trace, "user_annotation", "Optimizer.step#LBFGS.step", 1, 1, us, 1900, "");
+		if (closure)
+			device_trace_host(&trace, "cpu_op", "autograd::engine::evaluate_function: MmBackward0", us + 10, 500);
+		for (int i = 0; i < 20; i++)
+			device_trace_host(&trace, "cpu_op", "aten::mul", us + 600 + 20 * i, 15);
+	}
+	return rule_ms(&trace, "optimizer-loop");
+}
+
+static void leaves_out_optimizers_with_closures(void **state)
+{
+	(void)state;
+	assert_true(closure_ms(false) > 0.1);
+	assert_true(closure_ms(true) < 0);
+}
+
 /* Two tensors grow at one line, in turns. */
 static void finds_two_tensors_that_grow_at_a_line(void **state)
 {
@@ -519,6 +566,7 @@ int main(void)
 		cmocka_unit_test(finds_sparse_products_with_coordinates),
 		cmocka_unit_test(finds_work_that_grows),
 		cmocka_unit_test(finds_modules_that_each_step_makes),
+		cmocka_unit_test(loops_end_with_their_step), cmocka_unit_test(leaves_out_optimizers_with_closures),
 		cmocka_unit_test(finds_two_tensors_that_grow_at_a_line),
 		cmocka_unit_test(subtracts_waits_without_steps),
 	};
