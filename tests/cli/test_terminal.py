@@ -186,4 +186,4 @@ def test_operators_have_times_per_step_and_flops_per_second(on_terminal, opstrob
     narrow = on_terminal("views", "steps.json", columns=80, PAGER="", NO_COLOR="1")[0]
     assert "aten::mm" in narrow and "FLOP/s" not in narrow
     report = opstrobe("report", "--format", "markdown", "steps.json", cwd=tmp_path).stdout
-    assert "| mean | per step | FLOP/s | of CPU |" in report and "| 268.44 G |" in report
+    assert "| mean | per step | FLOP/s | of CPU |" in report and "| 268 G |" in report

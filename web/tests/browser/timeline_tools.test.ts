@@ -129,7 +129,7 @@ test("annotations on devices do not count as device work", async () => {
 test("a range of one track sums that track, and devices have a separate denominator", async () => {
 	const tab = await open();
 	const { page } = tab;
-	const share = async (name: string) => Number((await readGrid(page, "What runs in this range")).rows.find((row) => row.name === name)?.share);
+	const share = async (name: string) => parseFloat((await readGrid(page, "What runs in this range")).rows.find((row) => row.name === name)?.share ?? "");
 	await expect.poll(() => share("gemm")).toBe(100); // all that devices do
 	const box = (await page.locator(".tl-canvas").boundingBox())!;
 	const stream = (await page.locator(".tl-gutter").getByText("stream 7").boundingBox())!;
