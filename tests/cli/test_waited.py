@@ -5,6 +5,7 @@ import json
 import re
 
 import pytest
+
 from opstrobe import _core
 
 LOADER = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"

@@ -160,5 +160,7 @@ def test_a_slow_step_has_operators_whatever_the_budget(tmp_path: Path) -> None:
         "latest",
     ]
     shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    assert "Operators are recorded only in the part of a slow step that was too long, so other steps have none." in shown
+    assert (
+        "Operators are recorded only in the part of a slow step that was too long, so other steps have none." in shown
+    )
     assert "    0 %" not in shown

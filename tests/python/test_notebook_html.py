@@ -137,7 +137,9 @@ def test_advice_is_a_dict_that_shows_itself():
     for finding in advice["findings"]:
         assert finding["title"] in markup.text and finding["evidence"] in markup.text
         if finding["predicted_gain_percent"]:
-            gain = f"{finding['predicted_gain_bound']} {_core.format_percent(finding['predicted_gain_percent'])} of a step"
+            gain = (
+                f"{finding['predicted_gain_bound']} {_core.format_percent(finding['predicted_gain_percent'])} of a step"
+            )
             assert gain in markup.text
     assert markup.tags.count("li") == len(advice["findings"])
     rest = advice["not_explained"]

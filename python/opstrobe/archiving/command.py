@@ -10,8 +10,8 @@ import json
 import os
 import sys
 
-from opstrobe._core import format_change
 from opstrobe._command_parser import command_parser, reason_of
+from opstrobe._core import format_change
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -17,8 +17,8 @@ import sys
 import tempfile
 import time
 
-from opstrobe._core import format_change
 from opstrobe._command_parser import command_parser
+from opstrobe._core import format_change
 from opstrobe.ci.gate import REGRESSION
 
 TYPE_CHECKING = False

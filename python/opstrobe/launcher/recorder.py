@@ -350,7 +350,9 @@ class RunRecorder:
             f"{recording.trace.lost:,} LOST (out of memory, see --max-bytes)" if recording.trace.lost else "none lost"
         )
         shown = self._output.shown(path)
-        _say(f"wrote {shown}: {recording.trace.event_count:,} events, {lost}, {_core.format_bytes(os.path.getsize(path))}")
+        _say(
+            f"wrote {shown}: {recording.trace.event_count:,} events, {lost}, {_core.format_bytes(os.path.getsize(path))}"
+        )
         if self._advises and not self._output.rank:
             self._print_advice(recording.trace)
         elif recording.trace.event_count <= _ADVICE_EVENTS_MAX:

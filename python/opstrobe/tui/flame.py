@@ -267,6 +267,8 @@ class FlameView(Vertical):
         if search:
             time = flame.time_of(graph.found)
             part = time / all_ns if all_ns else 0
-            figures += f"; '{search}': {len(graph.found):,} frames, {cell_text(time, 'ns')} ({cell_text(part, 'share')})"
+            figures += (
+                f"; '{search}': {len(graph.found):,} frames, {cell_text(time, 'ns')} ({cell_text(part, 'share')})"
+            )
         name = f"{printable(frame['name'])}  {place(frame['file'], frame['line'])}"
         self.query_one(".note", Static).update(f"{shorten(name, max(10, self.size.width - 2))}\n{figures}")

@@ -117,7 +117,7 @@ class LiveView(Vertical):
             self.trace = state["trace"]
             return
         steps = state["step_ns"]
-        facts = [cell_text(state['elapsed_ms'] * 1000, 'us'), f"{state['steps']:,} steps"]
+        facts = [cell_text(state["elapsed_ms"] * 1000, "us"), f"{state['steps']:,} steps"]
         if steps:
             facts.append(f"{cell_text(sum(steps) / len(steps), 'ns')} each {curve(steps[-_STEPS_DRAWN:])}")
         memory = [f"{cell_text(state['resident_bytes'], 'bytes')} resident"]
