@@ -5,6 +5,6 @@ try:
     import duckdb as duckdb
     import fsspec as fsspec
     import pyarrow as pyarrow
-    import pyarrow.parquet as parquet  # noqa: F401
+    from pyarrow import parquet as parquet
 except ImportError as error:
     raise ImportError(f"archives need {error.name}: pip install 'opstrobe[archive]'", name=error.name) from error
