@@ -118,6 +118,7 @@ const struct operator_row operator_rows[] = {
 	/* Operations by the convention of benchFFT (fftw.org/speed/method.html). */
 	{"_fft_c2c", OPERATOR_OTHER, flops_fourier, {2}, {READS_1(0), WRITES(0), NULL}, OPERATOR_ONLY_WORK},
 	{"_fft_r2c", OPERATOR_OTHER, flops_fourier, {1}, {READS_1(0), 0, NULL}, OPERATOR_ONLY_WORK},
+	{"_fft_c2r", OPERATOR_OTHER, flops_fourier, {2}, {READS_1(0), 0, NULL}, OPERATOR_ONLY_WORK}, /* its input is half a spectrum */
 
 	/* (self, dim, …): maximum, difference, exponential, sum, quotient. Backward: the product of gradient and
 	 * result, its sum, difference and product; for a logarithm, an exponential instead of the first product. */

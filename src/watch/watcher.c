@@ -351,7 +351,7 @@ static void sampling_finish(struct watcher *of, struct watch_facts *facts, struc
 }
 
 /* Returns whether a step passed its limit only because others had the processors, for less than a second: the program cannot change
- * that. If this thread did not get one either, there are no samples. */
+ * that. Without samples, this thread did not get one either. */
 static bool is_stalled(const struct watcher *of, const struct watch_facts *facts)
 {
 	int64_t waited_ns = facts->over ? facts->over->waited_ns : of->woke_late_ns;

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import sysconfig
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -82,6 +83,9 @@ def test_dump_of_a_program_that_holds_the_lock(program: Path, tmp_path: Path, co
         assert {"aten::linear", "Optimizer.step#SGD.step"} <= found
         assert b"ProfilerStep#18" in gzip.decompress(output.read_bytes())
         assert trace.trace.has_memory
+        time.sleep(0.2)
+        done = run("dump", "--last", "50ms", process.pid, "-o", output)
+        assert " s of them after its last event" in done.stderr
     finally:
         process.kill()
         process.wait()
@@ -138,8 +142,11 @@ def test_what_is_dumped_must_record(tmp_path: Path) -> None:
 def test_dump_of_all(program: Path, tmp_path: Path) -> None:
     process = start(program, "hang", tmp_path / "box")
     try:
-        run("dump", "--all", "-o", tmp_path / "dumps")
-        assert [path.name for path in (tmp_path / "dumps").glob(f"*.{process.pid}.pt.trace.json.gz")]
+        done = run("dump", "--all", "-o", f"{tmp_path / 'dumps'}/")
+        assert (
+            f"wrote {tmp_path / 'dumps'}/train.{process.pid}.pt.trace.json.gz: " in done.stderr
+        )  # the name of the program
+        assert (tmp_path / "dumps" / f"train.{process.pid}.pt.trace.json.gz").exists()
     finally:
         process.kill()
         process.wait()

@@ -138,6 +138,7 @@ struct advice_rule {
 	enum advice_severity severity_max; /* ADVICE_INFO: no limit */
 	enum advice_confidence confidence;
 	enum advice_bound bound;
+	bool usual;              /* a default of torch that most programs have */
 	bool general;            /* applies to most programs, or shows where time goes but not why */
 	/* Fills the result, which is empty. Returns false if out of memory. */
 	bool (*find)(const struct advice *advice, struct advice_result *result);

@@ -457,17 +457,23 @@ bool advice_report_of_run(struct advice_result *result, struct advice_finding fi
 	return done;
 }
 
+/* How much a finding counts in the order. A general finding covers the time that findings with a cause do not, and what most programs have
+ * is not a mistake: a cause of half its gain is more useful. So is a cause that is known, compared with an upper bound without one. */
+static double weighted_ms(const struct advice_finding *finding)
+{
+	double ms = finding->gain_pct < GAIN_LOW_PCT ? 0 : finding->gain_ms;
+
+	ms /= finding->rule->usual ? 3 : finding->rule->general ? 2 : 1;
+	return finding->rule->bound == ADVICE_AT_MOST && finding->confidence == ADVICE_UNSURE ? ms / 2 : ms;
+}
+
 static int compare_findings(const void *a, const void *b)
 {
 	const struct advice_finding *left = a, *right = b;
 
 	/* Findings with almost no gain in time are, for example, about memory. They are ordered by severity. */
-	double left_ms = left->gain_pct < GAIN_LOW_PCT ? 0 : left->gain_ms;
-	double right_ms = right->gain_pct < GAIN_LOW_PCT ? 0 : right->gain_ms;
+	double left_ms = weighted_ms(left), right_ms = weighted_ms(right);
 
-	/* A general finding covers the time that findings with a cause do not. A cause of half its gain is more useful. */
-	left_ms /= left->rule->general ? 2 : 1;
-	right_ms /= right->rule->general ? 2 : 1;
 	if (left_ms != right_ms)
 		return left_ms < right_ms ? 1 : -1;
 	if (left->severity != right->severity)

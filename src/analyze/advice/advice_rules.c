@@ -32,7 +32,9 @@
 	X(columns)        \
 	X(clone)          \
 	X(unread_gradient) \
+	X(dropped)        \
 	X(create_graph)   \
+	X(jacobian)       \
 	X(unread_part)    \
 	X(selection)      \
 	X(ignored)        \

@@ -174,5 +174,6 @@ const struct advice_rule advice_rule_churn = {
 	.stage = ADVICE_STAGE_MEMORY,
 	.confidence = ADVICE_LIKELY,
 	.names = names,
+	.general = true, /* the memory is needed for something, which may have a cause itself */
 	.find = rule_churn_find,
 };

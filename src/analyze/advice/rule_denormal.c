@@ -7,6 +7,8 @@
 
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
+#include "base/order.h"
+#include "base/text.h"
 
 /* Simple arithmetic on contiguous float32 in memory takes well below a nanosecond per element on one thread. Denormals
  * take a hundred cycles and more. Slow memory and busy cores are in between. */
@@ -78,12 +80,168 @@ static bool rule_denormal_measure(const struct advice *advice, const uint8_t *wh
 	return true;
 }
 
+/* --- calls with equal tensors ---------------------------------------------------------------------------------------- */
+
+/* A state that decays makes the same calls of each step slow, while the machine delays other calls in each step. */
+#define SERIES_STEPS_MIN 3    /* minimum number of steps that a call is compared in */
+#define SERIES_CALLS_MIN 32   /* minimum number of calls with equal tensors in a step */
+#define SERIES_SLOW_MIN 8     /* minimum number of slow ones, in each of the steps */
+#define SERIES_RATIO_MIN 9.0
+#define SERIES_EXCESS_NS 10000
+
+/* The calls at the same position in all steps, among those of an operator at a line with equal tensors. */
+struct series_position {
+	uint32_t series;
+	uint32_t number; /* within its series */
+	uint32_t steps;
+	int64_t least_ns;
+};
+
+struct series_speed {
+	double usual_ns; /* of a tenth of the positions at most */
+	uint32_t slow;
+};
+
+struct series_search {
+	struct ops_map kinds, series, turns, positions;
+	OPS_ARRAY(uint32_t) calls;                 /* by series and step: calls so far */
+	OPS_ARRAY(struct series_position) at;
+	OPS_ARRAY(struct series_speed) speeds;     /* by series */
+	uint32_t *position; /* by row; OPS_NONE: none */
+	uint8_t *is_part;   /* by row: an operator of a series contains it */
+	uint64_t slow;
+	double usual_ns, slow_ns; /* of the series with most time; sums */
+};
+
+static bool is_in_series(const struct advice *advice, const uint8_t *which, uint32_t row)
+{
+	return (which[advice->events->name[row]] || advice_kind(advice, row) == OPERATOR_PRODUCT || advice_kind(advice, row) == OPERATOR_CONVOLUTION) &&
+	       advice_is_operator(advice, row) && advice_counts(advice, row) && advice->site[row] != OPS_NONE && !advice->device_ns[row] &&
+	       !(advice->zone[row] & (ADVICE_IN_LOADER | ADVICE_IN_OPTIMIZER)) && advice->events->inputs[row] != OPS_NONE;
+}
+
+static bool add_to_series(struct series_search *search, const struct advice *advice, uint32_t row)
+{
+	uint32_t kind = ops_map_number(&search->kinds, (uint64_t)advice->site[row] << 32 | advice->events->name[row]), series, turn, *calls;
+	struct series_position *position;
+
+	series = kind == OPS_NONE ? OPS_NONE : ops_map_number(&search->series, (uint64_t)kind << 32 | advice->events->inputs[row]);
+	turn = series == OPS_NONE ? OPS_NONE : ops_map_number(&search->turns, (uint64_t)series << 32 | advice->step_of[row]);
+	calls = turn == OPS_NONE ? NULL : OPS_ARRAY_AT(&search->calls, turn);
+	search->position[row] = calls ? ops_map_number(&search->positions, (uint64_t)series << 32 | (*calls)++) : OPS_NONE;
+	position = search->position[row] == OPS_NONE ? NULL : OPS_ARRAY_AT(&search->at, search->position[row]);
+	if (!position || !OPS_ARRAY_AT(&search->speeds, series))
+		return false;
+	position->least_ns = position->steps++ && position->least_ns < advice_ns(advice, row) ? position->least_ns : advice_ns(advice, row);
+	position->series = series;
+	position->number = *calls - 1;
+	return true;
+}
+
+static bool is_slow_position(const struct series_search *search, const struct series_position *position)
+{
+	double usual_ns = search->speeds.items[position->series].usual_ns, ns = (double)position->least_ns;
+
+	return position->steps >= SERIES_STEPS_MIN && usual_ns > 0 && ns >= SERIES_RATIO_MIN * usual_ns && ns >= usual_ns + SERIES_EXCESS_NS;
+}
+
+/* Returns whether the position before one is slow as well. Numbers stay denormal for a while; caches and layouts make single calls slow. */
+static bool follows_slow_position(const struct series_search *search, const struct series_position *position)
+{
+	uint32_t before = position->number ? ops_map_find(&search->positions, (uint64_t)position->series << 32 | (position->number - 1)) : OPS_NONE;
+
+	return before != OPS_NONE && is_slow_position(search, position) && is_slow_position(search, &search->at.items[before]);
+}
+
+/* Finds what is usual for each series, and how many of its positions are slow. Returns false if out of memory. */
+static bool find_speeds(struct series_search *search)
+{
+	double *sorted = ops_alloc_zeroed(search->at.count + 1, sizeof(*sorted));
+	bool done = sorted != NULL;
+
+	/* The positions of a series are not next to each other, but series with many of them are few. */
+	for (size_t i = 0; done && i < search->speeds.count; i++) {
+		size_t count = 0;
+
+		for (size_t k = 0; search->speeds.items[i].slow >= SERIES_CALLS_MIN && k < search->at.count; k++)
+			if (search->at.items[k].series == i && search->at.items[k].steps >= SERIES_STEPS_MIN)
+				sorted[count++] = (double)search->at.items[k].least_ns;
+		if (count >= SERIES_CALLS_MIN) {
+			ops_median(sorted, count);
+			search->speeds.items[i].usual_ns = sorted[count / 10];
+		}
+		search->speeds.items[i].slow = 0;
+	}
+	for (size_t k = 0; done && k < search->at.count; k++)
+		search->speeds.items[search->at.items[k].series].slow += follows_slow_position(search, &search->at.items[k]);
+	ops_free(sorted);
+	return done;
+}
+
+static void add_series(struct series_search *search, struct advice_result *result, uint32_t row)
+{
+	const struct advice *advice = result->advice;
+	const struct series_position *position = search->position[row] == OPS_NONE ? NULL : &search->at.items[search->position[row]];
+	const struct series_speed *speed = position ? &search->speeds.items[position->series] : NULL;
+
+	if (!position || !is_slow_position(search, position) || speed->slow < SERIES_SLOW_MIN || advice_is_claimed(result, row) ||
+	    advice->claimed_ns[row] || (double)advice_ns(advice, row) <= speed->usual_ns)
+		return;
+	result->claimed[row] = 1;
+	search->slow++;
+	search->usual_ns += speed->usual_ns;
+	search->slow_ns += (double)advice_ns(advice, row);
+	advice_add_share(result, row, 1 - speed->usual_ns / (double)advice_ns(advice, row));
+}
+
+static void release_series(struct series_search *search)
+{
+	ops_map_release(&search->kinds);
+	ops_map_release(&search->series);
+	ops_map_release(&search->turns);
+	ops_map_release(&search->positions);
+	OPS_ARRAY_RELEASE(&search->calls);
+	OPS_ARRAY_RELEASE(&search->at);
+	OPS_ARRAY_RELEASE(&search->speeds);
+	ops_free(search->position);
+	ops_free(search->is_part);
+}
+
+static bool search_series(struct series_search *search, struct advice_result *result)
+{
+	const struct advice *advice = result->advice;
+	size_t count = advice->events->count + 1;
+	bool done;
+
+	search->position = ops_alloc_none(count);
+	search->is_part = ops_alloc_zeroed(count, 1);
+	done = search->position && search->is_part;
+	if (done && may_starve(advice))
+		return true;
+	for (uint32_t row = 0; done && row < advice->events->count; row++) {
+		uint32_t parent = advice->events->parent[row];
+
+		search->is_part[row] = parent != OPS_NONE && (search->is_part[parent] || search->position[parent] != OPS_NONE);
+		if (!search->is_part[row] && is_in_series(advice, result->which, row))
+			done = add_to_series(search, advice, row);
+	}
+	for (size_t i = 0; done && i < search->at.count; i++)
+		search->speeds.items[search->at.items[i].series].slow += search->at.items[i].steps >= SERIES_STEPS_MIN;
+	done = done && find_speeds(search);
+	for (uint32_t row = 0; done && row < advice->events->count; row++)
+		add_series(search, result, row);
+	return done;
+}
+
+/* --- rule ----------------------------------------------------------------------------------------------------------- */
+
 static const char *const names[] = {"aten::mul", "aten::mul_", "aten::add", "aten::add_", "aten::sub", "aten::sub_",
                                        "aten::div", "aten::div_", "aten::addcmul_", "aten::lerp_", "aten::relu", NULL};
 
 static bool rule_denormal_find(const struct advice *advice, struct advice_result *result)
 {
 	struct speed *places = ops_alloc_zeroed(advice->sites.count + 1, sizeof(*places));
+	struct series_search search = {.slow = 0};
 	double quickest_ns = INFINITY;
 	bool done = places && rule_denormal_measure(advice, result->which, places, &quickest_ns);
 
@@ -97,9 +255,16 @@ static bool rule_denormal_find(const struct advice *advice, struct advice_result
 		if (element_ns(advice, row, &each_ns, &unexplained_ns) && each_ns > quickest_ns)
 			advice_add_share(result, row, 1 - quickest_ns / each_ns);
 	}
-	done = done && advice_report_costs(result, "%s elementwise operators in each step take more than %s for each "
-	                                           "element; the fastest of the trace takes %s.",
-	                                   advice_events(result).text, advice_time(ELEMENT_NS_MIN / 1e6).text, advice_time(quickest_ns / 1e6).text);
+	done = done && search_series(&search, result);
+	if (done && search.slow)
+		done = advice_report_costs(result, "%s calls in each step, the same ones in all steps, take %s on average, while other calls of the same operators with "
+		                           "equal tensors at these lines take %s.", advice_average(advice, search.slow).text,
+		                           advice_time(search.slow_ns / (double)search.slow / 1e6).text, advice_time(search.usual_ns / (double)search.slow / 1e6).text);
+	else
+		done = done && advice_report_costs(result, "%s elementwise operators in each step take more than %s for each "
+		                                           "element; the fastest of the trace takes %s.",
+		                                   advice_events(result).text, advice_time(ELEMENT_NS_MIN / 1e6).text, advice_time(quickest_ns / 1e6).text);
+	release_series(&search);
 	ops_free(places);
 	return done;
 }
@@ -110,8 +275,9 @@ const struct advice_rule advice_rule_denormal = {
 	.condition = "Elementwise operators on contiguous tensors take more than 4 ns for each element, in each of three or "
 		     "more calls, beyond 0.1 ms for a call and what new memory takes, and eight times as long as others of the trace. "
 		     "Operators that several threads share do not count if the steps waited for a processor for more than 10 % of "
-		     "their time, or the recording has no steps. Values are not recorded, so this may have another reason.",
-	.gain = "the difference to the fastest such operator of the trace",
+		     "their time, or the recording has no steps. Or of 32 or more calls of an elementwise operator, a matrix product or a convolution with equal tensors at "
+		     "a line, eight or more in a row take nine times as long as others, the same ones in all of three or more steps. Values are not recorded, so this may have another reason.",
+	.gain = "the difference to the fastest such operator of the trace, or to other calls with equal tensors",
 	.explanation = "Numbers below 1.2e-38 (float32) leave the fast path of the processor and take some hundred cycles "
 		       "each. They come from decaying states, vanishing gradients, and weights after long decay.",
 	.advice = "Call torch.set_flush_denormal(True) in each thread at the start, or clamp decaying values. To check: the "

@@ -88,6 +88,76 @@ static bool rule_function_find(const struct advice *advice, struct advice_result
 	return done;
 }
 
+/* --- gradients that are not needed ----------------------------------------------------------------------------------- */
+
+#define GRADIENT_BYTES_MIN (16 << 10)
+
+/* Returns the outermost operator in the backward pass of a Python function that runs at a time; OPS_NONE: none. */
+static uint32_t operator_at(const struct advice *advice, uint32_t node, int64_t time_ns)
+{
+	const struct ops_events *events = advice->events;
+
+	for (uint32_t row = node + 1; row < events->count && events->start_ns[row] <= time_ns; row++)
+		if (advice_is_operator(advice, row) && events->track[row] == events->track[node] && events->end_ns[row] >= time_ns &&
+		    ops_string_starts(advice_name(advice, row), "aten::"))
+			return row;
+	return OPS_NONE;
+}
+
+/* Returns whether a node is the backward pass of a Python function, and a value that it makes is released after its end, but before that of
+ * the engine's range around it, without a use. */
+static bool is_dropped(const struct advice *advice, uint32_t node, uint32_t value)
+{
+	const struct data_flow *flow = advice->flow;
+	const struct ops_memory_block *block = &flow->memory.blocks.items[flow->memory.values.items[value].block];
+	uint32_t range = advice->events->parent[node];
+
+	return flow->values[value].complete && flow->values[value].first == OPS_NONE && block->bytes >= GRADIENT_BYTES_MIN && range != OPS_NONE &&
+	       ops_string_contains(advice_name(advice, range), "evaluate_function") && block->end_ns > advice->events->end_ns[node] &&
+	       block->end_ns <= advice->events->end_ns[range];
+}
+
+static bool rule_function_find_dropped(const struct advice *advice, struct advice_result *result)
+{
+	const struct data_flow *flow = advice->flow;
+	uint64_t gradients = 0;
+
+	for (uint32_t node = 0; node < advice->events->count; node++) {
+		if (!flow->nodes[node].made_count || !advice_counts(advice, node) || !ops_string_ends(advice_name(advice, node), "Backward"))
+			continue;
+		for (uint32_t i = 0; i < flow->nodes[node].made_count; i++) {
+			uint32_t value = flow->made.items[flow->nodes[node].first_made + i], row;
+
+			if (!is_dropped(advice, node, value))
+				continue;
+			row = operator_at(advice, node, flow->memory.blocks.items[flow->memory.values.items[value].block].start_ns);
+			if (row == OPS_NONE || advice_is_claimed(result, row) || !advice_counts(advice, row))
+				continue;
+			gradients++;
+			advice_add(result, row, advice_claim(result, row));
+		}
+	}
+	return advice_report_costs(result, "Python functions of autograd return %s gradients in each step that autograd drops, since their inputs require none. "
+	                           "Computing them takes %s.", advice_average(advice, gradients).text, advice_cost(result).text);
+}
+
+const struct advice_rule advice_rule_dropped = {
+	.id = "gradient-not-needed",
+	.title = "A Python function of autograd computes a gradient that is not needed",
+	.condition = "In the backward pass of a torch.autograd.Function, an operator makes a tensor of 16 kB or more that nothing reads, and that is released when "
+		     "autograd receives the gradients.",
+	.gain = "the time of these operators",
+	.explanation = "autograd drops the gradients of inputs that do not require one, such as constant matrices and frozen weights, but backward() computes all that "
+		       "its code computes.",
+	.advice = "Compute each gradient in backward() only if ctx.needs_input_grad[i] is true, and return None otherwise. To check: no operators at the line.",
+	.code = "grad_weight = x.T @ grad if ctx.needs_input_grad[1] else None",
+	.link = "https://docs.pytorch.org/docs/stable/notes/extending.html",
+	.needs = ADVICE_NEEDS_OPERATORS | ADVICE_NEEDS_SHAPES | ADVICE_NEEDS_MEMORY | ADVICE_NEEDS_STORAGES,
+	.stage = ADVICE_STAGE_MODE,
+	.confidence = ADVICE_LIKELY,
+	.find = rule_function_find_dropped,
+};
+
 const struct advice_rule advice_rule_function = {
 	.id = "python-autograd-function",
 	.title = "Autograd functions in Python are on the hot path",

@@ -190,6 +190,7 @@ const struct advice_rule advice_rule_optimizer = {
 	.severity_max = ADVICE_MEDIUM,
 	.stage = ADVICE_STAGE_FUNCTIONS,
 	.general = true,
+	.usual = true,
 	.confidence = ADVICE_LIKELY,
 	.find = rule_optimizer_find,
 };

@@ -65,15 +65,83 @@ static bool becomes_foreach(const struct advice *advice, const struct advice_loo
 	return !(advice->has & ADVICE_NEEDS_DEVICE) && advice_loop_updates(loop);
 }
 
+#define COMPARISONS_MIN 16 /* minimum number of comparisons of a value with numbers in a loop */
+#define ONE_FOR_ALL 4.0    /* comparisons that take as long as one operator for all numbers, such as bincount */
+
+/* Returns whether an operator compares a value that was made before the loop with a Python number. */
+static bool compares(const struct advice *advice, const struct advice_loop *loop, const uint8_t *names, uint32_t row)
+{
+	const struct data_flow *flow = advice->flow;
+	uint32_t maker;
+
+	if (!names[advice->events->name[row]] || flow->nodes[row].count != 1)
+		return false;
+	maker = flow->values[flow->uses.items[flow->nodes[row].first].value].node;
+	return maker == OPS_NONE || maker < loop->begin;
+}
+
+/* Returns whether all values that an operator reads are masks from comparisons, or results of them. */
+static bool reads_masks(const struct advice *advice, const uint8_t *masks, uint32_t row)
+{
+	const struct data_flow *flow = advice->flow;
+	bool reads = false;
+
+	for (uint32_t i = 0; i < flow->nodes[row].count; i++) {
+		const struct data_use *use = &flow->uses.items[flow->nodes[row].first + i];
+
+		if (use->kind < DATA_SELECTS)
+			continue;
+		if (flow->values[use->value].node == OPS_NONE || !masks[flow->values[use->value].node])
+			return false;
+		reads = true;
+	}
+	return reads;
+}
+
+/* Finds the time that loops pass over the same values in each iteration, to compare them with another number, beyond one pass for all
+ * numbers. Returns it by loop; NULL if out of memory. */
+static int64_t *find_comparisons(const struct advice *advice)
+{
+	static const char *const comparisons[] = {"aten::eq", "aten::ne", "aten::lt", "aten::le", "aten::gt", "aten::ge", NULL};
+	uint8_t *names = advice_names(advice, comparisons), *masks = ops_alloc_zeroed(advice->events->count + 1, 1);
+	int64_t *again_ns = ops_alloc_zeroed(advice->loops.count + 1, sizeof(*again_ns));
+	uint32_t *counts = ops_alloc_zeroed(advice->loops.count + 1, sizeof(*counts));
+	bool done = names && masks && again_ns && counts;
+
+	for (uint32_t row = 0; done && advice->flow && row < advice->events->count; row++) {
+		uint32_t index = advice->loop_of[row];
+		bool begins;
+
+		if (index == OPS_NONE || !advice_is_operator(advice, row) || advice->flow->memory.rows.node[row] != row ||
+		    (advice->zone[row] & (ADVICE_IN_BACKWARD | ADVICE_IN_OPERATOR)))
+			continue;
+		begins = compares(advice, &advice->loops.items[index], names, row);
+		masks[row] = begins || reads_masks(advice, masks, row);
+		counts[index] += begins;
+		again_ns[index] += masks[row] ? advice_ns(advice, row) : 0;
+	}
+	for (size_t i = 0; done && i < advice->loops.count; i++)
+		again_ns[i] = counts[i] < COMPARISONS_MIN ? 0 : (int64_t)((double)again_ns[i] * (1 - ONE_FOR_ALL / counts[i]));
+	ops_free(names);
+	ops_free(masks);
+	ops_free(counts);
+	if (!done) {
+		ops_free(again_ns);
+		again_ns = NULL;
+	}
+	return again_ns;
+}
+
 /* One iteration and the work of large operators remain; of short chains of dependent iterations as many as in the longest. The backward pass shrinks by the same share. */
-static int64_t gain_of(const struct advice *advice, const struct advice_loop *loop, const struct claimed *claimed)
+static int64_t gain_of(const struct advice *advice, const struct advice_loop *loop, const struct claimed *claimed, int64_t again_ns)
 {
 	int64_t span_ns = loop->span_ns, gain_ns;
+	int64_t work_ns = loop->work_ns > again_ns ? loop->work_ns - again_ns : 0;
 	uint32_t left;
 
 	left = loop->recurrent || !loop->chain ? 1 : loop->chain + 1;
 	gain_ns = span_ns - claimed->ns - (int64_t)((double)span_ns * left / loop->iterations) -
-	          (becomes_foreach(advice, loop) ? loop->operators_ns : loop->work_ns);
+	          (becomes_foreach(advice, loop) ? loop->operators_ns : work_ns);
 	if (is_sequence(loop) || is_layers(advice, loop) || is_python(loop))
 		return 0;
 	if (!loop->small || span_ns <= 0 || gain_ns <= 0 || claimed->explained)
@@ -189,6 +257,7 @@ static int64_t add_dictionaries(struct advice_result *result)
 static bool rule_python_loop_find(const struct advice *advice, struct advice_result *result, bool slices)
 {
 	struct claimed *claimed = find_claimed(advice);
+	int64_t *again_ns = find_comparisons(advice);
 	int64_t *gains_ns = ops_alloc_zeroed(advice->loops.count + 1, sizeof(*gains_ns));
 	int64_t dictionaries_ns;
 	char dictionaries[96] = "";
@@ -196,11 +265,11 @@ static bool rule_python_loop_find(const struct advice *advice, struct advice_res
 	uint64_t operators = 0, iterations = 0;
 	double spent_ns = 0, backward_ns = 0, dependent_ns = 0;
 	char backward[64] = "";
-	bool in_place = false, done = claimed && gains_ns;
+	bool in_place = false, done = claimed && again_ns && gains_ns;
 
 	for (size_t i = 0; done && i < advice->loops.count; i++) {
 		const struct advice_loop *loop = &advice->loops.items[i];
-		int64_t gain_ns = gain_of(advice, loop, &claimed[i]);
+		int64_t gain_ns = gain_of(advice, loop, &claimed[i], again_ns[i]);
 
 		if (loop->slices != slices || gain_ns <= 0)
 			continue;
@@ -240,6 +309,7 @@ static bool rule_python_loop_find(const struct advice *advice, struct advice_res
 	if (done)
 		rule_python_loop_claim(result, slices);
 	ops_free(claimed);
+	ops_free(again_ns);
 	ops_free(gains_ns);
 	return done;
 }
@@ -258,7 +328,7 @@ const struct advice_rule advice_rule_rows = {
 	.id = "python-loop-over-rows",
 	.title = "A Python loop iterates over the rows of a tensor",
 	.condition = "A function of the program makes 16 or more calls at one line, with small operators that select rows.",
-	.gain = "all iterations but one, less the work of large operators, with the backward pass",
+	.gain = "all iterations but one, less the work of large operators, unless they compare the same values with another number each time, with the backward pass",
 	.explanation = "Every iteration pays for Python, for the dispatch of its operators and for their outputs, and in the "
 		       "backward pass for a node each. The arithmetic on one row takes almost no time.",
 	.advice = "Express it for all rows at once: broadcasting, torch.where, gather/scatter, cumsum, bmm, torch.vmap. To "

@@ -27,7 +27,8 @@
 #define WINDOW_MIN 64        /* minimum number of elements in a window of a pooling that explains its time */
 #define CHANNELS_MIN 8       /* minimum number of channels that a vector register holds */
 #define LENGTH_MAX (1 << 30) /* maximum length that is factored; a file may state any */
-#define FACTOR_MIN 100       /* minimum prime factor of a length that explains the time of a Fourier transform */
+#define FACTOR_RATIO 4.0     /* such a transform takes three longer ones, with products */
+#define FACTOR_MIN 32        /* minimum prime factor of a length that explains the time of a Fourier transform */
 
 /* Why an operator may be slow. */
 enum slowness {
@@ -38,6 +39,7 @@ enum slowness {
 	SLOW_POSITION,
 	SLOW_RANDOM,
 	SLOW_NORMS,
+	SLOW_SPREAD,
 	SLOW_UNKNOWN,
 	SLOW_WINDOW,
 	SLOWNESS_COUNT
@@ -51,14 +53,14 @@ static const struct advice_named slow_names[] = {
 	{"aten::argmax", SLOW_POSITION}, {"aten::argmin", SLOW_POSITION}, {"aten::max", SLOW_POSITION},
 	{"aten::min", SLOW_POSITION}, {"aten::normal_", SLOW_RANDOM}, {"aten::uniform_", SLOW_RANDOM},
 	{"aten::bernoulli_", SLOW_RANDOM}, {"aten::random_", SLOW_RANDOM}, {"aten::exponential_", SLOW_RANDOM},
-	{"aten::embedding_renorm_", SLOW_NORMS}, {"*linalg*", SLOW_UNKNOWN}, {"*cholesky*", SLOW_UNKNOWN},
+	{"aten::std*", SLOW_SPREAD}, {"aten::var*", SLOW_SPREAD}, {"aten::embedding_renorm_", SLOW_NORMS}, {"*linalg*", SLOW_UNKNOWN}, {"*cholesky*", SLOW_UNKNOWN},
 	{"*svd*", SLOW_UNKNOWN}, {"*eig*", SLOW_UNKNOWN}, {"*solve*", SLOW_UNKNOWN}, {"*inverse*", SLOW_UNKNOWN},
 	{"aten::sort", SLOW_UNKNOWN}, {"aten::topk", SLOW_UNKNOWN}, {"*lstm*", SLOW_UNKNOWN}, {"*gru*", SLOW_UNKNOWN},
 	{"*rnn*", SLOW_UNKNOWN}, {"aten::copy_", SLOW_UNKNOWN}, {"aten::cat", SLOW_UNKNOWN}, {NULL, 0},
 };
 static const double slow_usual[SLOWNESS_COUNT] = {
 	[SLOW_VALUES] = 3, [SLOW_POOLING] = 2, [SLOW_FOURIER] = 4, [SLOW_POSITION] = 4, [SLOW_RANDOM] = 16,
-	[SLOW_NORMS] = 4, [SLOW_UNKNOWN] = INFINITY, [SLOW_WINDOW] = 2,
+	[SLOW_NORMS] = 4, [SLOW_SPREAD] = 8, [SLOW_UNKNOWN] = INFINITY, [SLOW_WINDOW] = 2,
 };
 
 /* What to do about an operator that nothing in its arguments explains, and about those that something does. */
@@ -197,8 +199,13 @@ static int64_t largest_factor(int64_t number)
 static int64_t awkward_length(const struct advice *advice, uint32_t row)
 {
 	struct ops_input tensor, dimensions;
+	struct ops_input last;
 	int64_t length = 0;
 
+	if (ops_string_is(advice_name(advice, row), "aten::_fft_c2r") && advice_input(advice, row, 3, &last) && last.tag == OPS_INPUT_INT)
+		length = ops_input_int(&last, 0) <= LENGTH_MAX ? ops_input_int(&last, 0) : 0;
+	if (length > 1)
+		return length;
 	if (!advice_input(advice, row, 0, &tensor) || !ops_input_is_tensor(tensor.tag) || !advice_input(advice, row, 1, &dimensions) ||
 	    (dimensions.tag != OPS_INPUT_INT && dimensions.tag != OPS_INPUT_INT_LIST))
 		return 0;
@@ -320,6 +327,8 @@ static struct slow_group *find_slow_groups(struct slow *all, const struct advice
 			usual = fmin(usual, usual_fourier);
 		/* Anything may delay a single call, but values, types and layouts delay all of them. */
 		ratio = (group->why ? (double)group->ns / group->bound_ns : group->least) / usual;
+		if (kind == SLOW_FOURIER && group->why && isinf(usual_fourier))
+			ratio = fmax(ratio, FACTOR_RATIO); /* whatever else is slow in the recording */
 		if ((double)group->ns < SHARE_MIN * (double)advice->steps_ns || group->calls < CALLS_MIN ||
 		    ratio < (group->why ? RATIO_EXPLAINED_MIN : RATIO_MIN))
 			continue;
@@ -392,7 +401,7 @@ const struct advice_rule advice_rule_slow = {
 	.condition = "An operator on the CPU takes 5 % of a step or more at a line, and at least 12 times what is usual for it: the lower bound of its FLOPs and bytes, "
 		     "times what the other operators of the recording take in multiples of theirs (their median, and at least 2; 8 if there are fewer than three), times a "
 		     "constant for kinds that take longer than elementwise operators. Four times suffices if its arguments explain the time: wide windows of "
-		     "poolings, Fourier transforms whose length has a large prime factor, positions of a maximum across memory, random numbers, and norms of an "
+		     "poolings, Fourier transforms whose length has a large prime factor (32 or more; any ratio if no length is better), positions of a maximum across memory, random numbers, and norms of an "
 		     "embedding's rows.",
 	.gain = "its time above what is usual, forward and backward",
 	.explanation = "Such an operator has a slow path for some arguments, types, layouts or values.",

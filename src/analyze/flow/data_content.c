@@ -19,6 +19,7 @@ enum maker_kind {
 	MAKES_IDENTITY,
 	MAKES_TRIANGLE,  /* a half of its input; the other half becomes zeros */
 	MAKES_DIAGONAL,
+	MAKES_BLOCKS,    /* its inputs on the diagonal, and zeros */
 	KEEPS_DIAGONAL,  /* factors a matrix: the factors of a diagonal one are diagonal */
 	MAKES_ONE_HOT,
 	MAKES_COPIES,    /* copies of its inputs' elements, and zeros */
@@ -54,6 +55,8 @@ static const struct {
 
 	{"tril", MAKES_TRIANGLE},
 	{"triu", MAKES_TRIANGLE},
+
+	{"block_diag", MAKES_BLOCKS},
 
 	{"diag", MAKES_DIAGONAL},
 	{"diagflat", MAKES_DIAGONAL},
@@ -331,6 +334,28 @@ static struct data_content content_of_padded(const struct operator_call *call, i
 	return content;
 }
 
+/* Returns the content of a matrix that has the matrices of a list on its diagonal. */
+static struct data_content content_of_blocks(const struct operator_call *call, int64_t bytes, uint32_t node)
+{
+	struct data_content content = {.bytes = bytes, .origin = OPS_NONE};
+	struct ops_input_cursor cursor = ops_input_items(&call->arguments[0]);
+	double elements = 0, rows = 0, columns = 0;
+	struct ops_input item;
+
+	if (call->arguments[0].tag != OPS_INPUT_TENSOR_LIST)
+		return content;
+	while (ops_inputs_next(&cursor, &item)) {
+		if (operator_has_negative_size(&item) || item.n != 2)
+			return content;
+		rows += (double)ops_input_int(&item, 0);
+		columns += (double)ops_input_int(&item, 1);
+		elements += (double)ops_input_int(&item, 0) * (double)ops_input_int(&item, 1);
+	}
+	if (elements > 0 && elements < rows * columns)
+		content = (struct data_content){.bytes = (int64_t)((double)bytes * (elements / rows / columns)), .origin = node, .kind = CONTENT_ZEROS};
+	return content;
+}
+
 /* Returns the content of rows that a padded tensor of indices selects, or of a sum with a smaller tensor or with another padded one: padding
  * stays padding. */
 static struct data_content content_of_padding(const struct read *read, int64_t bytes)
@@ -384,6 +409,8 @@ static struct data_content content_of_new(const struct data_flow *flow, uint32_t
 	} else if (kind == MAKES_DIAGONAL && read->bytes > 0 && read->bytes < bytes) {
 		content = content_of_zeros(read->bytes, node);
 		content.diagonal = true;
+	} else if (kind == MAKES_BLOCKS && known) {
+		content = content_of_blocks(&call, bytes, node);
 	} else if (kind == KEEPS_DIAGONAL && read->main.diagonal && bytes == read->largest_bytes) {
 		content = read->main;
 	} else if (kind == MAKES_ONE_HOT && read->bytes > 0 && read->bytes < bytes) {

@@ -549,6 +549,41 @@ static void add_passes(struct device_trace *trace, double us)
 	}
 }
 
+/* Products of equal size in a loop, ten of which are slow: the same ones in each step, or others. */
+static double slow_products_ms(bool same)
+{
+	struct device_trace trace;
+	char *json;
+	double ms;
+
+	open_trace(&trace, "\"threads\": 1");
+	for (int step = 0; step < STEPS; step++) {
+		double us = 10 + 3000 * step, at = us + 10;
+
+		device_trace_step(&trace, step, us, 2990);
+		device_trace_add(&trace, "python_function", "train.py(3): decay", 1, 1, us + 5, 2900, "\"Python id\": 1");
+		for (int i = 0; i < 50; i++) {
+			int first = same ? 30 : 11 * (step % 4);
+			double duration = i >= first && i < first + 10 ? 110 : 10;
+
+			device_trace_add(&trace, "cpu_op", "aten::mm", 1, 1, at, duration,
+			                 "\"CallFrom\": \"train.py:7\", \"Input Dims\": [[64, 64], [64, 64]], \"Input type\": [\"float\", \"float\"]");
+			at += duration + 2;
+		}
+	}
+	json = device_trace_advise(&trace);
+	ms = finding_ms(json, "denormals");
+	ops_free(json);
+	return ms;
+}
+
+static void finds_products_that_are_slow_in_each_step(void **state)
+{
+	(void)state;
+	assert_float_equal(slow_products_ms(true), 1, 0.01);
+	assert_true(slow_products_ms(false) < 0);
+}
+
 /* A gradient that torch.autograd.grad computes twice is not a sum. */
 static void finds_graphs_gone_through_again(void **state)
 {
@@ -978,7 +1013,7 @@ int main(void)
 	                                   cmocka_unit_test(finds_tokens_computed_again),
 	                                   cmocka_unit_test(finds_memory_near_its_limit),
 	                                   cmocka_unit_test(knows_output_by_its_calls), cmocka_unit_test(knows_messages_by_their_function),
-	                                   cmocka_unit_test(finds_assignments_to_slices), cmocka_unit_test(finds_idle_processors), cmocka_unit_test(finds_collections), cmocka_unit_test(doubts_one_long_collection),
+	                                   cmocka_unit_test(finds_assignments_to_slices), cmocka_unit_test(finds_products_that_are_slow_in_each_step), cmocka_unit_test(finds_idle_processors), cmocka_unit_test(finds_collections), cmocka_unit_test(doubts_one_long_collection),
 	                                   cmocka_unit_test(gives_nodes_the_time_between),
 	                                   cmocka_unit_test(finds_graphs_gone_through_again),
 	                                   cmocka_unit_test(finds_slow_first_steps), cmocka_unit_test(subtracts_waits),

@@ -200,6 +200,31 @@ static void rows_with_gradients(struct writer *w, bool cause)
 	allocate(w, LARGE, -400000);
 }
 
+/* Writes a range around what is written next. */
+static void add_range(struct writer *w, const char *name, int64_t from_ns, int64_t until_ns)
+{
+	struct ops_new_event event = scene_event(w->b, 0, name, from_ns, until_ns);
+
+	event.scope = strstr(name, "evaluate_function") ? 0 : 1;
+	event.sequence_nr = 1;
+	ops_builder_event(w->b, &event);
+}
+
+/* The backward pass of a Python function, which returns a gradient that autograd releases at once, or keeps. */
+static void returned_gradient(struct writer *w, bool cause)
+{
+	int64_t start_ns = w->now_ns;
+
+	add_range(w, "autograd::engine::evaluate_function: ScaleBackward", start_ns, start_ns + 100000);
+	add_range(w, "ScaleBackward", start_ns + 1000, start_ns + 80000);
+	w->now_ns = start_ns + 2000;
+	allocate(w, GRADIENT, 400000);
+	USE(w, "aten::mm", 50000, -1, {INPUT, 1000, 1000, 0, false}, {WEIGHT, 100, 1000, 0, false});
+	w->now_ns = start_ns + (cause ? 90000 : 110000);
+	allocate(w, GRADIENT, -400000);
+	w->now_ns = start_ns + 120000;
+}
+
 static void finds_results_that_are_chosen_by_a_mask(void **state)
 {
 	(void)state;
@@ -544,6 +569,7 @@ static void test_mechanism_advice_finds_causes(void **state)
 		{"masked-results", masked, 0.9 * 0.3},
 		{"masked-results", experts, 0.75 * 0.4},
 		{"masked-results", picked, 0},
+		{"gradient-not-needed", returned_gradient, 0.05},
 		{"gradients-of-parts", rows_with_gradients, 0},
 		{"complex-transform", signals, 0.25},
 	};
