@@ -106,6 +106,7 @@ enum ops_code ops_adviser_add(struct ops_adviser *adviser, const struct ops_rank
 		adviser->report.mean_ms = view_step_shown_average_ns(advice.views, VIEW_TIME_COUNT) / 1e6;
 		adviser->report.steady = (uint32_t)advice.step_count;
 		adviser->report.steps = advice.real_steps ? (uint32_t)advice.views->steps.count : 0;
+		adviser->report.outside_ratio = advice_outside_ratio(&advice);
 		adviser->report.waited_ratio = (double)NAN;
 	}
 	adviser->report.waited_ratio = fmax(adviser->report.waited_ratio, advice.machine.waited_ratio); /* known or not */

@@ -156,8 +156,9 @@ static void append_outcome(struct ops_buffer *out, const struct advice_report *r
 		ops_buffer_printf(out, " (%zu of %zu rules applied)", checked, advice_rule_count);
 }
 
-#define BASE_ROOM 400
+#define BASE_ROOM 640
 #define IMPORTS_MIN 0.01 /* share of the base above which it says that imports are excluded */
+#define OUTSIDE_MUCH 0.5 /* share of operators outside of steps above which it says so */
 /* Writes what the percentages refer to, for every output format; nothing without percentages. */
 static size_t base_text(const struct advice_report *report, char *text, size_t room)
 {
@@ -189,6 +190,9 @@ static size_t base_text(const struct advice_report *report, char *text, size_t r
 		used += (size_t)snprintf(text + used, room - used, " Steps%s waited for a CPU for %s of their time, because other "
 		                         "threads had it: figures are too high.", report->traces > 1 ? " of a trace" : "",
 		                         ops_figure_of_percent(100 * report->waited_ratio).text);
+	if (report->outside_ratio > OUTSIDE_MUCH)
+		used += (size_t)snprintf(text + used, room - used, " %s of the time of operators%s is not in a step, and was not examined.",
+		                         ops_figure_of_percent(100 * report->outside_ratio).text, report->traces > 1 ? " of the first trace" : "");
 	return used;
 }
 
@@ -209,6 +213,7 @@ void advice_write_json(const struct advice_report *report, struct ops_buffer *ou
 	ops_json_member_if(&json, "steady_steps", true, report->steady);
 	ops_json_member_if(&json, "steps", true, report->steps);
 	ops_json_member_number(&json, "waited_for_cpu_ratio", report->waited_ratio); /* null: not recorded */
+	ops_json_member_number(&json, "outside_of_steps_ratio", report->outside_ratio);
 	ops_json_key(&json, "text");
 	ops_json_text(&json, text, base_text(report, text, sizeof(text)));
 	ops_json_close(&json, '}');

@@ -490,6 +490,35 @@ static void loops_end_with_their_step(void **state)
 	assert_true(ms > 0.2 && ms < 0.4);
 }
 
+/* After the steps, an operator takes as long as `outside_us`. */
+static char *advise_with_work_after(double outside_us)
+{
+	struct device_trace trace;
+
+	open_steps(&trace);
+	for (int step = 0; step < STEPS; step++) {
+		double us = 20 + 2000 * step;
+
+		device_trace_step(&trace, step, us - 10, 1990);
+		device_trace_add(&trace, "user_annotation", "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 1, 1, us, 900, "");
+		device_trace_host(&trace, "cpu_op", "aten::mm", us + 1000, 900);
+	}
+	device_trace_host(&trace, "cpu_op", "aten::mm", 30000, outside_us);
+	return device_trace_advise(&trace);
+}
+
+static void says_what_is_in_no_step(void **state)
+{
+	char *much = advise_with_work_after(3 * 900.0 * STEPS), *little = advise_with_work_after(900.0 * STEPS / 3);
+
+	(void)state;
+	assert_non_null(strstr(much, " 75.0 % of the time of operators is not in a step, and was not examined."));
+	assert_non_null(strstr(much, "\"outside_of_steps_ratio\":0.75"));
+	assert_null(strstr(little, "is not in a step"));
+	ops_free(much);
+	ops_free(little);
+}
+
 /* An optimizer that calls many operators, and one that computes gradients in a closure. */
 static double closure_ms(bool closure)
 {
@@ -592,7 +621,7 @@ int main(void)
 		cmocka_unit_test(finds_sparse_products_with_coordinates),
 		cmocka_unit_test(finds_work_that_grows),
 		cmocka_unit_test(finds_modules_that_each_step_makes),
-		cmocka_unit_test(loops_end_with_their_step), cmocka_unit_test(leaves_out_optimizers_with_closures),
+		cmocka_unit_test(loops_end_with_their_step), cmocka_unit_test(says_what_is_in_no_step), cmocka_unit_test(leaves_out_optimizers_with_closures),
 		cmocka_unit_test(finds_two_tensors_that_grow_at_a_line),
 		cmocka_unit_test(subtracts_waits_without_steps),
 	};
