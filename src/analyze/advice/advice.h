@@ -534,6 +534,9 @@ struct advice_named {
 	uint8_t kind; /* not 0 */
 };
 uint8_t *advice_named_kinds(const struct advice *advice, const struct advice_named *names);
+/* Returns a call with one of such names if the program makes all of them at one line; OPS_NONE if it makes them at several lines, or none
+ * in the recording. It may be in no step. */
+uint32_t advice_only_call(const struct advice *advice, const char *const *names);
 /* Returns true if a text matches one of such patterns. */
 bool advice_text_like(struct ops_string text, const char *const *patterns);
 /* Returns the number of elements of the first tensor among a row's inputs, and its element type; -1: unknown. */

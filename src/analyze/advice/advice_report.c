@@ -63,6 +63,24 @@ uint8_t *advice_names(const struct advice *advice, const char *const *names)
 	return which;
 }
 
+uint32_t advice_only_call(const struct advice *advice, const char *const *names)
+{
+	uint8_t *which = advice_names(advice, names);
+	uint32_t found = OPS_NONE;
+
+	for (uint32_t row = 0; which && row < advice->events->count; row++) {
+		if (!which[advice->events->name[row]] || advice->site[row] == OPS_NONE)
+			continue;
+		if (found != OPS_NONE && advice->site[found] != advice->site[row]) {
+			found = OPS_NONE;
+			break;
+		}
+		found = row;
+	}
+	ops_free(which);
+	return found;
+}
+
 uint8_t *advice_elementwise_names(const struct advice *advice, const char *const *further)
 {
 	uint8_t *which = advice_names(advice, further);

@@ -8,6 +8,8 @@
 /* With fewer elements the type does not affect the time. */
 #define ELEMENTS_MIN 4096
 
+static const char *const widening[] = {"*: Module.double", "<built-in method double *", NULL};
+
 static bool rule_double_find(const struct advice *advice, struct advice_result *result)
 {
 	bool narrower = false; /* other operators compute with fewer bits */
@@ -28,6 +30,7 @@ static bool rule_double_find(const struct advice *advice, struct advice_result *
 	/* A program that computes with nothing else, such as a simulation, may need the precision. */
 	if (!narrower)
 		result->confidence = ADVICE_UNSURE;
+	result->also = advice_only_call(advice, widening);
 	return advice_report_costs(result, "%s operators in each step compute with float64, in %s with their backward pass.",
 	                           advice_events(result).text, advice_time(2 * advice_step_ms(advice, (double)result->tally.ns)).text);
 }

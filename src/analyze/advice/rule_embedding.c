@@ -72,6 +72,7 @@ static int64_t listed_elements(const struct advice *advice, uint32_t row)
 }
 
 static const char *const names[] = {"aten::embedding_dense_backward", NULL};
+static const char *const making[] = {"*: Embedding.__init__", NULL}; /* where `sparse` is set */
 
 static bool rule_embedding_find(const struct advice *advice, struct advice_result *result)
 {
@@ -93,6 +94,7 @@ static bool rule_embedding_find(const struct advice *advice, struct advice_resul
 			advice_add_at(result, table->site, row,
 			              advice_claim_share(result, row, (1 - table->touched) * advice_work_share(advice, row)));
 	}
+	result->also = advice_only_call(advice, making);
 	done = done && advice_report_costs(result, "Each lookup computes and applies gradients of %lld rows, where the batch "
 	                                           "uses %lld.",
 	                                   (long long)tables.rows, (long long)tables.looked_up);

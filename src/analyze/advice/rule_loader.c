@@ -134,6 +134,13 @@ static bool mainly_collates(const struct loading *loading, const struct advice *
 	return loading->in_process && (double)loading->collate_ns >= PART_MIN * all_ns && advice_per_step(advice, loading->collated) >= RECEIVED_MIN;
 }
 
+static bool reads_archive(const struct loading *loading, const struct advice *advice)
+{
+	struct ops_function_text callee;
+
+	return loading->callee != OPS_NONE && ops_event_function(advice->trace, loading->callee, &callee) && ops_string_is(callee.name, "NpzFile.__getitem__");
+}
+
 /* Formats a sentence about what makes loading slow, and what to do about it. */
 static void describe_loading(const struct loading *loading, const struct advice *advice, double all_ns, char *fact, char *advised, size_t size)
 {
@@ -155,7 +162,7 @@ static void describe_loading(const struct loading *loading, const struct advice 
 	} else if (loading->in_process && (double)loading->callee_ns >= PART_MIN * all_ns && ops_event_function(advice->trace, loading->callee, &callee)) {
 		snprintf(fact, size, " Of that, %s is in %s calls of %.*s.", advice_time(advice_step_ms(advice, (double)loading->callee_ns)).text,
 		         advice_number(advice_per_step(advice, loading->callee_calls)).text, (int)(callee.name.size < 64 ? callee.name.size : 64), callee.name.bytes);
-		if (ops_string_is(callee.name, "NpzFile.__getitem__"))
+		if (reads_archive(loading, advice))
 			snprintf(advised, size, "An .npz archive reads and decompresses an array each time it is accessed: keep the array instead of the archive. ");
 	}
 }
@@ -218,26 +225,9 @@ static double idle_share(const struct advice *advice, double load_ns)
 	return idle_ns < load_ns ? idle_ns / load_ns : 1;
 }
 
-/* Returns a call that makes the loader, where its workers are set; OPS_NONE if there are several loaders, or none is made in the
- * recording. */
-static uint32_t find_where_made(const struct advice *advice)
-{
-	static const char *const making[] = {"*: DataLoader.__init__", NULL};
-	uint8_t *which = advice_names(advice, making);
-	uint32_t found = OPS_NONE;
-
-	for (uint32_t row = 0; which && row < advice->events->count; row++) {
-		if (!which[advice->events->name[row]] || advice->site[row] == OPS_NONE)
-			continue;
-		if (found != OPS_NONE && advice->site[found] != advice->site[row]) {
-			found = OPS_NONE;
-			break;
-		}
-		found = row;
-	}
-	ops_free(which);
-	return found;
-}
+/* Where the workers of the loader are set. */
+static const char *const making[] = {"*: DataLoader.__init__", NULL};
+static const char *const opening[] = {"*npyio*: load", NULL};
 
 /* If collating takes most of the time, that is due to what the samples are. */
 static void add_collating(struct loading *loading, const struct advice *advice, double all_ns)
@@ -283,7 +273,7 @@ static bool rule_loader_report(const struct advice *advice, struct advice_result
 		         advice_time(advice_step_ms(advice, starved_ns)).text);
 	result->confidence = advice_step_ms(advice, load_ns) < HANDOVER_MS ? ADVICE_UNSURE : ADVICE_SURE;
 	result->detail = detail;
-	result->also = find_where_made(advice);
+	result->also = advice_only_call(advice, reads_archive(loading, advice) ? opening : making);
 	return advice_report_at(result, lines, gain_ns,
 	                        "Each step waits %s for its batch%s%s%s.%s", advice_spent(advice, load_ns).text,
 	                        loading->in_process ? ", which is made in the main process" : "",
@@ -371,7 +361,7 @@ static bool find_restarts(const struct advice *advice, struct advice_result *res
 	if (restarts.first_ns > 0)
 		snprintf(first, sizeof(first), " Of that, the first batches after a start take %s longer than others.",
 		         advice_time(advice_step_ms(advice, (double)restarts.first_ns)).text);
-	result->also = find_where_made(advice);
+	result->also = advice_only_call(advice, making);
 	return advice_report_costs(result, "Workers are started or stopped %llu times within steps, in %s a step.%s",
 	                           (unsigned long long)changes, advice_cost(result).text, first);
 }

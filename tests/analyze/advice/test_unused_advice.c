@@ -340,6 +340,9 @@ static char *advise_samples(bool lists)
 	struct device_trace trace;
 
 	open_trace(&trace);
+	device_trace_add(&trace, "python_function", "data.py(2): Frames.__init__", 1, 1, 2, 6, "\"Python id\": 8");
+	device_trace_add(&trace, "python_function", "/lib/site-packages/numpy/lib/npyio.py(5): load", 1, 1, 3, 4,
+	                 "\"Python id\": 9, \"Python parent id\": 8, \"CallFrom\": \"data.py:3\"");
 	for (int step = 0; step < STEPS; step++) {
 		double us = 20 + 9000 * step;
 
@@ -370,6 +373,8 @@ static void says_what_samples_cost(void **state)
 	assert_null(strstr(archive, "collate function"));
 	assert_non_null(strstr(archive, "calls of NpzFile.__getitem__."));
 	assert_non_null(strstr(archive, "keep the array instead of the archive"));
+	assert_non_null(strstr(archive, "\"file\":\"data.py\",\"line\":3"));
+	assert_null(strstr(lists, "\"file\":\"data.py\",\"line\":3"));
 	ops_free(lists);
 	ops_free(archive);
 }
