@@ -11,7 +11,8 @@
 #include "derive/flops.h"
 
 #define BYTES_MIN (1 << 20)   /* minimum size of the intermediate result */
-#define RATIO_MIN 4           /* minimum ratio of its size to that of its sources, and to that of its reduction */
+#define RATIO_MIN 4           /* minimum ratio of its size to that of its sources */
+#define REDUCED_MIN 3         /* and to that of its reduction: distances of points in space have a third of the size of their differences */
 #define PASSES_MAX 8          /* maximum number of operators between expansion and reduction */
 #define FLOPS_MAX 8           /* maximum per byte created; operators with more arithmetic are not limited by memory */
 
@@ -171,7 +172,7 @@ static bool add_comparison(struct intermediates *all, struct advice_result *resu
 		return false;
 	results = sum_results_read(advice, row, &bytes, &moved);
 	if (bytes < BYTES_MIN || ops_product(data_flow_read_bytes(advice->flow, row), RATIO_MIN) > bytes ||
-	    ops_product(results, RATIO_MIN) > bytes)
+	    ops_product(results, REDUCED_MIN) > bytes)
 		return false;
 	advice_add_share(result, row, (1 - (double)bytes / (double)moved) * advice_work_share(advice, row));
 	all->bytes = bytes > all->bytes ? bytes : all->bytes;
@@ -186,7 +187,7 @@ static void add_expansion(struct intermediates *all, struct advice_result *resul
 
 	if (!all->kind[advice->events->name[row]] || all->kind[advice->events->name[row]] == NAME_MARKS || !rule_intermediate_is_open(result, row) ||
 	    !follow_back(all, advice, row, &expansion) ||
-	    ops_product(sum_results_read(advice, row, &largest, &moved), RATIO_MIN) > expansion.bytes)
+	    ops_product(sum_results_read(advice, row, &largest, &moved), REDUCED_MIN) > expansion.bytes)
 		return;
 	/* One pass over it remains, in which a fused operator computes the elements. */
 	for (size_t i = 0; i < expansion.count; i++)
@@ -215,8 +216,8 @@ static bool rule_intermediate_find(const struct advice *advice, struct advice_re
 	for (uint32_t row = 0; done && row < advice->events->count; row++)
 		if (!add_comparison(&all, result, row))
 			add_expansion(&all, result, row);
-	done = done && advice_report_costs(result, "%s operators in each step pass results of up to %s through memory that come from less than a "
-	                                           "quarter of that and are reduced to less than a quarter. All passes but one take %s.",
+	done = done && advice_report_costs(result, "%s operators in each step pass results of up to %s through memory that come from a quarter of "
+	                                           "that or less and are reduced to a third or less. All passes but one take %s.",
 	                                   advice_events(result).text, advice_bytes((double)all.bytes).text, advice_cost(result).text);
 	ops_free(all.kind);
 	return done;
@@ -225,7 +226,7 @@ static bool rule_intermediate_find(const struct advice *advice, struct advice_re
 const struct advice_rule advice_rule_intermediate = {
 	.id = "large-intermediate",
 	.title = "A large intermediate result is made only to be reduced",
-	.condition = "A reduction reads a result of at least 1 MB that is at least four times as large as what it makes, that nothing else reads "
+	.condition = "A reduction reads a result of at least 1 MB that is at least three times as large as what it makes, that nothing else reads "
 		     "forward, except to count the results of a comparison, and that operators which compute little expanded from tensors of at most a quarter of its size. A matrix "
 		     "product counts as a reduction where the result comes from aten::one_hot, scatter or eq. The same within "
 		     "aten::cosine_similarity and pairwise_distance, if each of their inputs is broadcast to the other.",

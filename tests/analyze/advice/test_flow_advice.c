@@ -141,17 +141,28 @@ static void pass_on(struct writer *w, bool cause)
 }
 
 /* Differences of all pairs, squared and summed; or the squares of what is as large already. */
-static void distances(struct writer *w, bool cause)
+static void reduce_distances(struct writer *w, bool cause, int64_t bytes)
 {
 	allocate(w, LARGE, 4000000);
 	USE(w, "aten::sub", 300000, -1, {INPUT, cause ? 10 : 1000, 1000, 0, false}, {WEIGHT, 10, 1000, 0, false});
 	allocate(w, GRADIENT, 4000000);
 	USE(w, "aten::pow", 200000, -1, {LARGE, 1000, 1000, 0, false});
 	allocate(w, LARGE, -4000000);
-	allocate(w, SMALL, 4000);
+	allocate(w, SMALL, bytes);
 	USE(w, "aten::sum", 100000, -1, {GRADIENT, 1000, 1000, 0, false});
 	allocate(w, GRADIENT, -4000000);
-	allocate(w, SMALL, -4000);
+	allocate(w, SMALL, -bytes);
+}
+
+static void distances(struct writer *w, bool cause)
+{
+	reduce_distances(w, cause, 4000);
+}
+
+/* Of points with three coordinates. */
+static void distances_in_space(struct writer *w, bool cause)
+{
+	reduce_distances(w, cause, 4000000 / 3);
 }
 
 /* Comparisons that are counted twice, where the first count needs scratch memory, or differences that are summed up twice. */
@@ -685,6 +696,7 @@ static void test_flow_advice_finds_causes(void **state)
 		{"unread-gradient", train, 0.5 + 0.02 * 7 / STEPS},
 		{"unread-gradient", pass_on, 0.3 + 0.2 + 0.02 * 7 / STEPS},
 		{"large-intermediate", distances, 0.6 * 0.75},
+		{"large-intermediate", distances_in_space, 0.6 * 0.75},
 		{"redundant-elements", padding, 0.5 * 0.8},
 		{"redundant-elements", triangle, 0.5},
 		{"redundant-elements", repeated_rows, 0.5 * 0.99},

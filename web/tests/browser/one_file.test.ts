@@ -83,7 +83,7 @@ test("a run with a broken rank is none: the rank and what is wrong are named", a
 });
 
 describe.runIf(shared)("a run of two ranks", () => {
-	const run = join(shared!, "kineto-tb/recorded/ddp");
+	const run = join(shared ?? "", "kineto-tb/recorded/ddp"); // also without the traces, this function runs
 	let ranks: string;
 	beforeAll(async () => {
 		const file = join(folder, "run.html");
