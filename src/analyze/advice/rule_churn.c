@@ -61,7 +61,7 @@ static void find_speed(struct churn *churn, const struct advice *advice)
 
 		if (!churn->pointwise[advice->events->name[row]] || churn->bytes[row] || !advice_counts(advice, row))
 			continue;
-		/* What is left of a call that waited is an estimate. */
+		/* The rest of a call that waited is an estimate. */
 		if (2 * advice_ns(advice, row) < ops_difference(advice->events->end_ns[row], advice->events->start_ns[row]))
 			continue;
 		elements = advice_elements(advice, row, &dtype);
