@@ -31,7 +31,10 @@ fetch_source() {
 	options=(-q -o Dir::Etc::sourcelist=/dev/null -o Dir::Etc::sourceparts="$PWD/sources"
 		-o Dir::State::lists="$PWD/lists")
 	apt-get "${options[@]}" update
-	apt-get "${options[@]}" source --download-only "$2"
+	# Of a version that has just been published, a mirror may have the lists but not the files yet.
+	for version in $(apt-cache "${options[@]}" showsrc "$2" | sed -n 's/^Version: //p' | sort -rVu); do
+		! apt-get "${options[@]}" source --download-only "$2=$version" || break
+	done
 	tar -xf ./*.orig.tar.?z -C source --strip-components 1
 	cd source
 }

@@ -9,7 +9,6 @@
 
 #include <cmocka.h>
 
-#include <assert.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -203,7 +202,8 @@ int main(int count, char **arguments)
 		cmocka_unit_test(lengths),
 	};
 
-	assert(count == 2);
+	if (count != 2)
+		return 1;
 	examples_path = arguments[1];
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -163,4 +163,4 @@ def test_a_slow_step_has_operators_whatever_the_budget(tmp_path: Path) -> None:
     assert (
         "Operators are recorded only in the part of a slow step that was too long, so other steps have none." in shown
     )
-    assert "    0 %" not in shown
+    assert "    0 %" not in shown.partition("\nmemory\n")[0]  # in which shares may be 0

@@ -46,7 +46,7 @@ enum ops_code ops_incident_table(const struct ops_string *ids, const struct ops_
 
 /* --- overhead of recording ------------------------------------------------------------------------------------------ */
 
-#define OPS_OVERHEAD_ROOM 160
+#define OPS_OVERHEAD_ROOM 256
 /* Describes the overhead in the metadata "black_box" of a trace, or in that member of a report: "0.4 % of a step (0.2 to
  * 0.6 %, 31 shadow steps)", or "not yet known (3 shadow steps)". Returns false if it was not measured. */
 bool ops_overhead_describe(struct ops_string json, char ret_text[OPS_OVERHEAD_ROOM]);

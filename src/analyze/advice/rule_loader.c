@@ -232,12 +232,17 @@ static const char *const opening[] = {"*npyio*: load", NULL};
 /* If collating takes most of the time, that is due to what the samples are. */
 static void add_collating(struct loading *loading, const struct advice *advice, double all_ns)
 {
-	bool is_due_to_sample = loading->sample != OPS_NONE && mainly_collates(loading, advice, all_ns);
 	uint32_t row = loading->collate_row;
 
-	if (row != OPS_NONE)
-		advice_tally_add_at(&loading->lines, is_due_to_sample ? advice_own_site(advice, loading->sample) : advice->site[row],
-		                    is_due_to_sample ? loading->sample : row, loading->collate_ns);
+	if (row == OPS_NONE)
+		return;
+	if (loading->sample != OPS_NONE && mainly_collates(loading, advice, all_ns)) {
+		advice_tally_add_at(&loading->lines, advice_own_site(advice, loading->sample), loading->sample, loading->collate_ns);
+		return;
+	}
+	while (advice->events->parent[row] != OPS_NONE && advice->views->parts[row] != VIEW_LOADER)
+		row = advice->events->parent[row];
+	advice_tally_add_at(&loading->lines, advice->site[loading->collate_row], row, loading->collate_ns);
 }
 
 static bool rule_loader_report(const struct advice *advice, struct advice_result *result, const struct loading *loading)
