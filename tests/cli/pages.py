@@ -6,7 +6,6 @@ import decimal
 import re
 
 DURATION = r"(?:0|[\d.e+]+ (?:ns|µs|ms|s))"
-TIMES = ("ns", "µs", "ms", "s")
 UNITS = {"": 1, "%": 1, "ns": 1e-3, "µs": 1, "ms": 1e3, "s": 1e6, "B": 1, "KiB": 1024, "MiB": 1024**2, "GiB": 1024**3}
 SHARE = r"(<?[\d.]+) %"
 SPEED = r"(?:-|[\d,.]+(?: [KMGTP])?)"
@@ -29,14 +28,14 @@ class Section:
 
 
 def shows(text, figure):
-    """Whether a text is this figure (microseconds, bytes, percent, a count), as exactly as its digits allow. Means are rounded to
-    nanoseconds before."""
+    """Whether a text is this figure (microseconds, bytes, percent, a count), as exactly as its digits allow."""
     number, _, unit = text.replace(",", "").partition(" ")
     if number.startswith("<"):
         return 0 < figure < float(number[1:])
     exponent = decimal.Decimal(number).as_tuple().exponent
-    rounding = 0.5 * 10.0**exponent * UNITS[unit] + (0.0005 if unit in TIMES else 0)
-    return abs(float(number) * UNITS[unit] - figure) <= rounding + 1e-9 * UNITS[unit] + abs(figure) * 1e-12
+    return (
+        abs(float(number) * UNITS[unit] - figure) <= (0.5 * 10.0**exponent + 1e-9) * UNITS[unit] + abs(figure) * 1e-12
+    )
 
 
 def names(shown, name):

@@ -33,10 +33,10 @@ enum page_style { PAGE_PLAIN, PAGE_TITLE, PAGE_FAINT, PAGE_WARNING, PAGE_BAR };
 struct page_row {
 	struct ops_string name;
 	uint64_t calls;
-	int64_t first_ns, second_ns, mean_ns, step_ns, bytes;
+	int64_t first_ns, second_ns, step_ns, bytes;
 	int64_t flops_per_s; /* RESULT_NULL: unknown */
 	double percent, bar;
-	struct ops_string where, event, at;
+	struct ops_string mean, where, event, at;
 	struct ops_string more, value, usual; /* of a slow step */
 };
 #define PAGE_FIELD(member) RESULT_FIELD(struct page_row, member)

@@ -31,7 +31,7 @@ static const struct result_column list_columns[] = {
 	{.name = "calls", .type = RESULT_COUNT, PAGE_FIELD(calls)},
 	{.name = "first", .type = RESULT_TIME, PAGE_FIELD(first_ns)},
 	{.name = "self device", .type = RESULT_TIME, .option = TWO_TIMES, PAGE_FIELD(second_ns)},
-	{.name = "mean", .type = RESULT_TIME, .priority = RESULT_MINOR, PAGE_FIELD(mean_ns)},
+	{.name = "mean", .type = RESULT_FIGURE, .priority = RESULT_MINOR, PAGE_FIELD(mean)},
 	{.name = "per step", .type = RESULT_TIME, .priority = RESULT_MINOR, .option = PER_STEP, PAGE_FIELD(step_ns)},
 	{.name = "flops_per_s", .type = RESULT_COUNT, .priority = RESULT_MINOR, .title = "FLOP/s", .option = WITH_SPEED,
 	 PAGE_FIELD(flops_per_s)},
@@ -46,6 +46,7 @@ static const struct result_declaration list_table = RESULT_DECLARATION("list", "
 /* The first rows of a table, and the sums over all rows. */
 struct shown {
 	struct page_row rows[PAGE_ROWS];
+	struct ops_figure means[PAGE_ROWS];
 	uint32_t calls_at[PAGE_ROWS]; /* rows of the trace whose lines are shown; OPS_NONE: none */
 	size_t count; /* number of all rows */
 	double first_ns, second_ns;
@@ -55,7 +56,10 @@ struct shown {
 static void add_row(struct shown *shown, struct page_row row, int64_t total_ns, uint32_t call)
 {
 	if (shown->count < PAGE_ROWS) {
-		row.mean_ns = row.calls ? llround((double)total_ns / (double)row.calls) : 0;
+		struct ops_figure *mean = &shown->means[shown->count];
+
+		*mean = ops_figure_of_duration(row.calls ? (double)total_ns / (double)row.calls : 0);
+		row.mean = (struct ops_string){mean->text, strlen(mean->text)};
 		shown->rows[shown->count] = row;
 		shown->calls_at[shown->count] = call;
 	}
