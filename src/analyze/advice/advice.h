@@ -23,7 +23,7 @@
  *     advice_vain.c     operators whose results do not matter
  *     advice_unusual.c  what is unusual about the tensors of an operator
  *     advice_need.c     the part of each result that is needed
- *     advice_beats.c    when the steps begin that are compared with each other
+ *     advice_beats.c    the steps that are compared with each other
  *     advice_proof.c    measured gains of the fixes of findings
  *     advice_rest.c     the time that no finding explains, by line; advice_rest_lines.c describes the lines
  *     advice_report.c   tallies by place, findings, their order
@@ -58,6 +58,7 @@
 #include <stdint.h>
 
 #include <opstrobe/internal/advice.h>
+#include <opstrobe/internal/format.h>
 
 #include "analyze/advice/advice_idle.h"
 #include "analyze/advice/advice_ranks.h"
@@ -615,15 +616,10 @@ bool advice_has_foreign_memory(const struct advice *advice, const uint8_t *forei
 
 #define ADVICE_BEATS_MIN 6 /* minimum number of iterations */
 
-/* When the steps begin that are compared with each other. To be initialized with zeros and released
- * with OPS_ARRAY_RELEASE(&beats.starts_ns). */
-struct advice_beats {
-	OPS_ARRAY(int64_t) starts_ns; /* ascending; empty: nothing repeats */
-};
-/* Returns false if out of memory. */
-bool advice_beats_find(const struct advice *advice, struct advice_beats *beats);
-/* Returns the number of the step or iteration of a row. Rows before the first one belong to it. */
-uint32_t advice_beat_of(const struct advice_beats *beats, const struct advice *advice, uint32_t row);
+/* Returns the number of steps that are compared with each other: the first ones; 0 without steps. */
+size_t advice_beats(const struct advice *advice);
+/* Returns the index of the one of a row, or of the last one before it. Rows before the first one belong to it. */
+uint32_t advice_beat_of(const struct advice *advice, uint32_t row);
 
 /* Operators whose results are only read in vain. Requires a flow. */
 enum advice_vain_kind { ADVICE_IN_VAIN = 1, ADVICE_DISCARDS /* only its backward pass is in vain */ };
@@ -820,33 +816,27 @@ static inline double advice_per_step(const struct advice *advice, uint64_t count
 	return advice->step_count ? (double)count / (double)advice->step_count : 0;
 }
 
-/* A number with three significant digits, or an integer: "0.5", "12.3", "1,590". */
-struct advice_number {
-	char text[32];
-};
-struct advice_number advice_number(double value);
-
 /* "12.3 ms", in a suitable unit. */
-struct advice_number advice_time(double ms);
+struct ops_figure advice_time(double ms);
 
 /* "1.50 MiB", in a suitable unit. */
-struct advice_number advice_bytes(double bytes);
+struct ops_figure advice_bytes(double bytes);
 
 /* "12.3 ms (6.7 %)" per step. */
-struct advice_number advice_spent(const struct advice *advice, double ns);
+struct ops_figure advice_spent(const struct advice *advice, double ns);
 
-static inline struct advice_number advice_average(const struct advice *advice, uint64_t count)
+static inline struct ops_figure advice_average(const struct advice *advice, uint64_t count)
 {
-	return advice_number(advice_per_step(advice, count));
+	return ops_figure_of_number(advice_per_step(advice, count));
 }
 
 /* Cost of a result and the number of its events, per step. */
-static inline struct advice_number advice_cost(const struct advice_result *result)
+static inline struct ops_figure advice_cost(const struct advice_result *result)
 {
 	return advice_spent(result->advice, (double)result->tally.ns);
 }
 
-static inline struct advice_number advice_events(const struct advice_result *result)
+static inline struct ops_figure advice_events(const struct advice_result *result)
 {
 	return advice_average(result->advice, result->tally.events);
 }

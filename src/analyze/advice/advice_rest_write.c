@@ -119,7 +119,7 @@ void advice_rest_describe(const struct advice_report *report, const struct advic
 		append_operators(line, out);
 	}
 	if (line->calls > 0)
-		ops_buffer_printf(out, "; %s call%s", advice_number(line->calls).text, line->calls == 1 ? "" : "s");
+		ops_buffer_printf(out, "; %s call%s", ops_figure_of_number(line->calls).text, line->calls == 1 ? "" : "s");
 	if (line->tensor.size) {
 		ops_buffer_append_text(out, line->calls > 0 ? " on " : "; ");
 		ops_buffer_append(out, line->tensor.bytes, line->tensor.size);

@@ -168,33 +168,20 @@ void advice_result_release(struct advice_result *result)
 
 /* --- numbers in texts ----------------------------------------------------------------------------------------------- */
 
-static struct advice_number copy_figure(struct ops_figure figure)
+struct ops_figure advice_time(double ms)
 {
-	struct advice_number number;
-
-	snprintf(number.text, sizeof(number.text), "%.31s", figure.text);
-	return number;
+	return ops_figure_of_duration(ms * 1e6);
 }
 
-struct advice_number advice_number(double value)
+struct ops_figure advice_bytes(double bytes)
 {
-	return copy_figure(ops_figure_of_number(value));
+	return ops_figure_of_bytes(bytes > 0 ? (int64_t)bytes : 0);
 }
 
-struct advice_number advice_time(double ms)
+struct ops_figure advice_spent(const struct advice *advice, double ns)
 {
-	return copy_figure(ops_figure_of_duration(ms * 1e6));
-}
-
-struct advice_number advice_bytes(double bytes)
-{
-	return copy_figure(ops_figure_of_bytes(bytes > 0 ? (int64_t)bytes : 0));
-}
-
-struct advice_number advice_spent(const struct advice *advice, double ns)
-{
-	struct advice_number number = advice_time(advice_step_ms(advice, ns));
-	struct advice_number share = copy_figure(ops_figure_of_percent(advice_percent(advice, ns)));
+	struct ops_figure number = advice_time(advice_step_ms(advice, ns));
+	struct ops_figure share = ops_figure_of_percent(advice_percent(advice, ns));
 	size_t size = strlen(number.text);
 
 	if (size + strlen(share.text) + sizeof(" ()") <= sizeof(number.text))

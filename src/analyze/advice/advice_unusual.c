@@ -259,7 +259,7 @@ static void unusual_place(const struct advice *advice, uint32_t node, const char
 		snprintf(text, size, ", %s at %s,", verb, line);
 }
 
-static struct advice_number unusual_bytes(const struct advice *advice, const struct unusual_call *call)
+static struct ops_figure unusual_bytes(const struct advice *advice, const struct unusual_call *call)
 {
 	return advice_bytes(call->value == OPS_NONE ? 0 : (double)advice->flow->values[call->value].bytes);
 }

@@ -127,7 +127,7 @@ static bool rule_churn_find(const struct advice *advice, struct advice_result *r
 	                                        "aten::where", "aten::clone", "aten::neg", "aten::add_", "aten::mul_", "aten::copy_",
 	                                        "aten::fill_", "aten::zeros*", "aten::ones*", "aten::_to_copy", NULL};
 	struct churn churn = {.element_ns = ELEMENT_NS};
-	char tensors[128] = "", calls[96] = "", speed[96] = "";
+	char tensors[160] = "", calls[128] = "", speed[96] = "";
 	bool done;
 
 	churn.bytes = ops_alloc_zeroed(advice->events->count + 1, sizeof(*churn.bytes));

@@ -116,7 +116,7 @@ static bool find_overlap(const struct advice_ranks *ranks, struct advice_result 
 		where,
 		"%s collectives in each step take %s without waits for other ranks. During %s of "
 		"that (%s) nothing is computed.",
-		advice_number((double)sum.collectives / (double)sum.steps).text, advice_time(each_ms(&sum, (double)sum.transfer_ns)).text,
+		ops_figure_of_number((double)sum.collectives / (double)sum.steps).text, advice_time(each_ms(&sum, (double)sum.transfer_ns)).text,
 		advice_time(each_ms(&sum, (double)sum.exposed_ns)).text, ops_figure_of_percent(rule_communication_percent(&sum, (double)sum.exposed_ns)).text);
 }
 
@@ -170,8 +170,8 @@ static bool find_tiny(const struct advice_ranks *ranks, struct advice_result *re
 		       "%s of %s collectives in each step have less than %d KiB, %s in total. They take %s, "
 		       "of which at most %s do not overlap with computation, and their calls take %s on "
 		       "the host.",
-		       advice_number(tiny / (double)sum.steps).text,
-		       advice_number((double)sum.collectives / (double)sum.steps).text, TINY_BYTES / 1024,
+		       ops_figure_of_number(tiny / (double)sum.steps).text,
+		       ops_figure_of_number((double)sum.collectives / (double)sum.steps).text, TINY_BYTES / 1024,
 		       advice_bytes((double)bytes / (double)sum.steps).text, advice_time(each_ms(&sum, (double)transfer_ns)).text,
 		       advice_time(each_ms(&sum, (double)sum.exposed_ns)).text, advice_time(each_ms(&sum, (double)calls_ns)).text);
 }
@@ -267,7 +267,7 @@ static bool report_links(const struct links *links, const struct advice_ranks *r
 	                            NULL,
 	                            "%.*s among ranks %.*s transfers %s GB/s, among ranks %.*s %s GB/s. The slower group "
 	                            "transfers %s in each step.", (int)kind.size, kind.bytes, (int)group.size, group.bytes,
-	                            advice_number(slow->bytes / slow->ns).text, (int)other.size, other.bytes, advice_number(quick->bytes / quick->ns).text,
+	                            ops_figure_of_number(slow->bytes / slow->ns).text, (int)other.size, other.bytes, ops_figure_of_number(quick->bytes / quick->ns).text,
 	                            advice_bytes(rank->step_count ? slow->bytes / (double)rank->step_count : 0).text);
 }
 
@@ -310,7 +310,7 @@ static void describe_bandwidth(const struct advice_ranks *ranks, const struct co
 		}
 	if (ns > 0)
 		snprintf(text, size, " The link of each rank transfers %s in each step at a bus bandwidth of %s GB/s.",
-		         advice_bytes(bytes / (double)sum->steps).text, advice_number(bytes / ns).text);
+		         advice_bytes(bytes / (double)sum->steps).text, ops_figure_of_number(bytes / ns).text);
 }
 
 static bool find_bound(const struct advice_ranks *ranks, struct advice_result *result)
@@ -318,7 +318,7 @@ static bool find_bound(const struct advice_ranks *ranks, struct advice_result *r
 	struct communication sum = rule_communication_sum_up(ranks);
 	struct advice_where where[ADVICE_WHERE_MAX];
 	double left_ns = (double)sum.exposed_ns - ranks->explained_ns;
-	char bandwidth[160], waits[128] = "", rest[128] = "No backward pass without collectives is left to hide it.";
+	char bandwidth[192], waits[128] = "", rest[128] = "No backward pass without collectives is left to hide it.";
 	size_t count;
 
 	if (rule_communication_percent(&sum, left_ns) <= BOUND_MIN_PCT)
@@ -341,7 +341,7 @@ static bool find_bound(const struct advice_ranks *ranks, struct advice_result *r
 	                            where,
 	                            "%s collectives in each step take %s. During %s of that (%s) nothing is "
 	                            "computed. %s%s%s",
-	                            advice_number((double)sum.collectives / (double)sum.steps).text,
+	                            ops_figure_of_number((double)sum.collectives / (double)sum.steps).text,
 	                            advice_time(each_ms(&sum, (double)sum.transfer_ns)).text, advice_time(each_ms(&sum, (double)sum.exposed_ns)).text,
 	                            ops_figure_of_percent(rule_communication_percent(&sum, (double)sum.exposed_ns)).text, rest, bandwidth, waits);
 }

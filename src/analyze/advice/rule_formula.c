@@ -207,7 +207,7 @@ static bool rule_formula_find(const struct advice *advice, struct advice_result 
 		{"aten::max", NAME_MAXIMUM}, {"aten::amax", NAME_MAXIMUM},
 	};
 	struct formulas all = {.kind = ops_alloc_zeroed(ops_trace_string_count(advice->trace) + 1, 1)};
-	char normalisations[64] = "", softmaxes[64] = "";
+	char normalisations[96] = "", softmaxes[96] = "";
 	bool done = all.kind != NULL;
 
 	for (size_t i = 0; done && i < sizeof(kinds) / sizeof(*kinds); i++) {

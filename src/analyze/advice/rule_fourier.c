@@ -185,7 +185,7 @@ static bool rule_fourier_find_filters(const struct advice *advice, struct advice
 		add_filter(&all, result, row);
 	done = advice_report_costs(result, "%s convolutions in each step have filters of up to %s elements and multiply each of them at each position. A "
 	                                           "product of Fourier transforms saves %s.",
-	                                   advice_average(advice, all.count).text, advice_number(round(all.taps)).text, advice_cost(result).text);
+	                                   advice_average(advice, all.count).text, ops_figure_of_number(round(all.taps)).text, advice_cost(result).text);
 	return done;
 }
 

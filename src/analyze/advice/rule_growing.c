@@ -24,7 +24,6 @@ struct growing_line {
 };
 
 struct growing_search {
-	struct advice_beats beats;
 	struct ops_map by_line;
 	OPS_ARRAY(struct growing_line) lines;
 };
@@ -68,7 +67,7 @@ static bool count_calls(struct growing_search *search, const struct advice *advi
 		line = line_of_call(search, advice, row);
 		if (!line)
 			return false;
-		beat = advice_beat_of(&search->beats, advice, row);
+		beat = advice_beat_of(advice, row);
 		if (beat != line->last_beat) {
 			end_beat(line);
 			line->last_beat = beat;
@@ -99,7 +98,7 @@ static uint64_t add_growing(struct growing_search *search, struct advice_result 
 
 		if (!line || !line->grows || !advice_counts(advice, row) || advice_is_claimed(result, row))
 			continue;
-		beat = advice_beat_of(&search->beats, advice, row);
+		beat = advice_beat_of(advice, row);
 		if (beat != line->last_beat) {
 			line->last_beat = beat;
 			line->now = 0;
@@ -121,9 +120,9 @@ static bool rule_growing_find(const struct advice *advice, struct advice_result 
 {
 	struct growing_search search = {0};
 	uint32_t most = OPS_NONE;
-	bool done = advice_beats_find(advice, &search.beats);
+	bool done = true;
 
-	if (done && search.beats.starts_ns.count >= ADVICE_BEATS_MIN) {
+	if (advice_beats(advice) >= ADVICE_BEATS_MIN) {
 		done = count_calls(&search, advice);
 		for (size_t i = 0; i < search.lines.count; i++)
 			search.lines.items[i].last_beat = OPS_NONE;
@@ -132,7 +131,6 @@ static bool rule_growing_find(const struct advice *advice, struct advice_result 
 			                           "first. The additional calls take %s.",
 			                           search.lines.items[most].before, search.lines.items[most].first, advice_cost(result).text);
 	}
-	OPS_ARRAY_RELEASE(&search.beats.starts_ns);
 	OPS_ARRAY_RELEASE(&search.lines);
 	ops_map_release(&search.by_line);
 	return done;

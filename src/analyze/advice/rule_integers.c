@@ -52,7 +52,7 @@ static bool rule_integers_find(const struct advice *advice, struct advice_result
 	return longest == OPS_NONE ||
 	       advice_report_costs(result, "%s products of integers in each step. The longest, %s, reaches %s GFLOP/s; with float32 the machine reaches %s.",
 	                           advice_events(result).text, advice_name(advice, longest).bytes,
-	                           advice_number(flops / (double)advice_ns(advice, longest)).text, advice_number(roof.flops[ROOF_FLOAT32] / 1e9).text);
+	                           ops_figure_of_number(flops / (double)advice_ns(advice, longest)).text, ops_figure_of_number(roof.flops[ROOF_FLOAT32] / 1e9).text);
 }
 
 const struct advice_rule advice_rule_integers = {

@@ -149,19 +149,19 @@ static void describe_loading(const struct loading *loading, const struct advice 
 
 	*fact = *advised = '\0';
 	if (loading->in_process && loading->samples && loading->opened >= OPENED_MIN * loading->samples) {
-		snprintf(fact, size, " Files are opened %s times for each sample.", advice_number((double)loading->opened / (double)loading->samples).text);
+		snprintf(fact, size, " Files are opened %s times for each sample.", ops_figure_of_number((double)loading->opened / (double)loading->samples).text);
 		snprintf(advised, size, "If %s the same file, keep it open, read what a sample needs with one call, or keep small data in memory. ",
 		         loading->opened > loading->samples ? "a sample opens" : "samples open");
 	} else if (received >= RECEIVED_MIN) {
-		snprintf(fact, size, " Each batch arrives as %s separate tensors.", advice_number(received).text);
+		snprintf(fact, size, " Each batch arrives as %s separate tensors.", ops_figure_of_number(received).text);
 		snprintf(advised, size, "Each tensor is passed by its own file descriptor: join them in collate_fn, with their lengths, or pass arrays of NumPy. ");
 	} else if (mainly_collates(loading, advice, all_ns)) {
 		snprintf(fact, size, " The default collate function makes %s tensors of Python values for each batch.",
-		         advice_number(advice_per_step(advice, loading->collated)).text);
+		         ops_figure_of_number(advice_per_step(advice, loading->collated)).text);
 		snprintf(advised, size, "Samples have lists of numbers: return a tensor or an array for each field, made once before the epochs. ");
 	} else if (loading->in_process && (double)loading->callee_ns >= PART_MIN * all_ns && ops_event_function(advice->trace, loading->callee, &callee)) {
 		snprintf(fact, size, " Of that, %s is in %s calls of %.*s.", advice_time(advice_step_ms(advice, (double)loading->callee_ns)).text,
-		         advice_number(advice_per_step(advice, loading->callee_calls)).text, (int)(callee.name.size < 64 ? callee.name.size : 64), callee.name.bytes);
+		         ops_figure_of_number(advice_per_step(advice, loading->callee_calls)).text, (int)(callee.name.size < 64 ? callee.name.size : 64), callee.name.bytes);
 		if (reads_archive(loading, advice))
 			snprintf(advised, size, "An .npz archive reads and decompresses an array each time it is accessed: keep the array instead of the archive. ");
 	}
@@ -256,7 +256,7 @@ static bool rule_loader_report(const struct advice *advice, struct advice_result
 	const struct advice_tally *lines = loading->in_process && loading->lines.ns > result->tally.ns / LINES_PART
 	                                           ? &loading->lines : &result->tally;
 	double workers = rest_ns > 0 ? load_ns / rest_ns : WORKERS_MAX;
-	char detail[512], less[160] = "", fact[192], advised[192];
+	char detail[512], less[192] = "", fact[192], advised[192];
 	int count;
 
 	workers = workers < 1 ? 1 : workers > WORKERS_MAX ? WORKERS_MAX : workers;

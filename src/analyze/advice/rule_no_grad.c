@@ -117,7 +117,7 @@ static bool rule_no_grad_find(const struct advice *advice, struct advice_result 
 {
 	struct graphs graphs = {0};
 	double faults_ns = 0, bytes;
-	char faults[128] = "";
+	char faults[160] = "";
 	bool done = rule_no_grad_init(&graphs, advice);
 
 	if (done) {

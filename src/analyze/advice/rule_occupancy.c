@@ -66,7 +66,7 @@ static bool rule_occupancy_report(struct advice_result *result, uint32_t name, c
 	                          "multiprocessor.",
 	                          (int)(text.size < 80 ? text.size : 80), text.bytes, text.size > 80 ? "…" : "",
 	                          advice_spent(advice, (double)cost->ns).text, advice_events(result).text,
-	                          advice_number((double)cost->filled_ns / (double)cost->ns).text);
+	                          ops_figure_of_number((double)cost->filled_ns / (double)cost->ns).text);
 }
 
 static bool rule_occupancy_find(const struct advice *advice, struct advice_result *result)

@@ -144,7 +144,7 @@ static bool rule_optimizer_report(const struct advice *advice, struct advice_res
 {
 	double total_ns = (double)ops_difference(update->loop_ns ? update->loop_ns : result->tally.ns, update->products_ns);
 	size_t names = ops_trace_string_count(advice->trace);
-	char rest[160] = "";
+	char rest[192] = "";
 	double elements, fused;
 
 	if (!result->tally.events || update->fused || update->foreach || update->evaluates ||
@@ -156,7 +156,7 @@ static bool rule_optimizer_report(const struct advice *advice, struct advice_res
 	fused = fused_ns(update, names, elements);
 	if (fused > 0)
 		snprintf(rest, sizeof(rest), "; reading and writing %s elements and their states once takes %s of that",
-		         advice_number(round(elements / (double)advice->step_count)).text, advice_time(advice_step_ms(advice, fused)).text);
+		         ops_figure_of_number(round(elements / (double)advice->step_count)).text, advice_time(advice_step_ms(advice, fused)).text);
 	return advice_report_gain(result, total_ns - fused,
 	                          "The optimizer calls %s operators in each step, for one parameter after another, in %s%s.",
 	                          advice_average(advice, update->operators).text, advice_spent(advice, total_ns).text, rest);

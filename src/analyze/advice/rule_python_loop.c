@@ -264,7 +264,7 @@ static bool rule_python_loop_find(const struct advice *advice, struct advice_res
 	double all_ns;
 	uint64_t operators = 0, iterations = 0;
 	double spent_ns = 0, backward_ns = 0, dependent_ns = 0;
-	char backward[64] = "";
+	char backward[96] = "";
 	bool in_place = false, done = claimed && again_ns && gains_ns;
 
 	for (size_t i = 0; done && i < advice->loops.count; i++) {

@@ -255,7 +255,7 @@ static bool rule_python_time_report(const struct advice *advice, struct advice_r
 	struct library_part library = find_library_part(advice, own_ns);
 	int64_t shared_ns = 0; /* 0 if thread states are sampled: their waits are excluded above */
 	double waited_ns, typical_ns;
-	char waits[160] = "";
+	char waits[192] = "";
 
 	/* The median step decides, since the machine may be busy in one of many steps. */
 	if (!find_typical(advice, own_ns, &typical_ns))

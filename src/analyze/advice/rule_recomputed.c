@@ -87,7 +87,7 @@ static void rule_recomputed_add_places(struct advice_result *result, int64_t ns)
 static bool rule_recomputed_find(const struct advice *advice, struct advice_result *result)
 {
 	const struct advice_machine *machine = &advice->machine;
-	char memory[128] = "";
+	char memory[160] = "";
 	uint64_t count = 0;
 	int64_t ns = claim_again(result, &count);
 

@@ -21,21 +21,23 @@ static uint32_t outermost_constructor(const struct advice *advice, const uint8_t
 }
 
 /* Adds what is made or loaded. Returns the number of steps or iterations that do. */
-static size_t rule_setup_add(struct advice_result *result, const struct advice_beats *beats, const uint8_t *constructs, uint8_t *made)
+static size_t rule_setup_add(struct advice_result *result, const uint8_t *constructs, uint8_t *made)
 {
 	const struct advice *advice = result->advice;
 	size_t count = 0;
 
 	for (uint32_t row = 0; row < advice->events->count; row++) {
 		uint32_t outermost, beat;
+		int64_t begin_ns;
 
 		if (!result->which[advice->events->name[row]] || !advice_counts(advice, row) ||
 		    (advice->zone[row] & (ADVICE_IN_LOADER | ADVICE_IN_OPERATOR | ADVICE_IN_BACKWARD)))
 			continue;
-		beat = advice_beat_of(beats, advice, row);
-		if (advice->events->start_ns[row] < beats->starts_ns.items[beat])
+		beat = advice_beat_of(advice, row);
+		begin_ns = advice->views->steps.items[beat].host_start_ns;
+		if (advice->events->start_ns[row] < begin_ns)
 			continue; /* before the first one */
-		outermost = outermost_constructor(advice, constructs, row, beats->starts_ns.items[beat]);
+		outermost = outermost_constructor(advice, constructs, row, begin_ns);
 		if (advice_is_claimed(result, outermost))
 			continue;
 		count += !made[beat];
@@ -48,18 +50,16 @@ static size_t rule_setup_add(struct advice_result *result, const struct advice_b
 
 static bool rule_setup_find(const struct advice *advice, struct advice_result *result)
 {
-	uint8_t *constructs = advice_names(advice, constructors), *made = NULL;
-	struct advice_beats beats = {0};
-	bool done = constructs && advice_beats_find(advice, &beats) && (made = ops_alloc_zeroed(beats.starts_ns.count + 1, 1));
+	uint8_t *constructs = advice_names(advice, constructors), *made = ops_alloc_zeroed(advice_beats(advice) + 1, 1);
+	bool done = constructs && made;
 
-	if (done && beats.starts_ns.count > 1) {
-		if (rule_setup_add(result, &beats, constructs, made) * STEPS_SHARE < advice->step_count)
+	if (done && advice_beats(advice) > 1) {
+		if (rule_setup_add(result, constructs, made) * STEPS_SHARE < advice->step_count)
 			result->claims.count = 0;
 		else
 			done = advice_report_costs(result, "%s modules, optimizers or loaders are made or loaded in each step, in %s.",
 			                           advice_events(result).text, advice_cost(result).text);
 	}
-	OPS_ARRAY_RELEASE(&beats.starts_ns);
 	ops_free(constructs);
 	ops_free(made);
 	return done;

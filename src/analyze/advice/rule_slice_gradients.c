@@ -121,10 +121,10 @@ static bool rule_slice_gradients_find(const struct advice *advice, struct advice
 	for (uint32_t row = 0; done && row < advice->events->count; row++)
 		add_gradient_of_part(&all, result, row);
 	if (done && all.parts)
-		done = advice_report_costs(result, "%s parts are taken of tensors one after another in each step, the largest of %.3g MB with parts of %s. Backward passes "
-		                           "write a gradient of the whole tensor for each part, %.4g MB in total, and add them up, in %s.",
-		                           advice_average(advice, all.parts).text, (double)all.largest_bytes / 1e6, advice_describe_tensor(&all.part).text,
-		                           (double)all.bytes / (double)advice->step_count / 1e6, advice_cost(result).text);
+		done = advice_report_costs(result, "%s parts are taken of tensors one after another in each step, the largest of %s with parts of %s. Backward passes "
+		                           "write a gradient of the whole tensor for each part, %s in total, and add them up, in %s.",
+		                           advice_average(advice, all.parts).text, advice_bytes((double)all.largest_bytes).text, advice_describe_tensor(&all.part).text,
+		                           advice_bytes((double)all.bytes / (double)advice->step_count).text, advice_cost(result).text);
 	ops_free(all.values);
 	return done;
 }

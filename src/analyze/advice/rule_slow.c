@@ -368,7 +368,7 @@ static bool report_slow(const struct slow *all, struct advice_result *result, co
 	return advice_report_costs(result, "%s%s%s takes %s a step here, %s times as long as is usual for such an operator in this recording: the other operators "
 	                                   "take %s times the lower bound of their FLOPs and bytes. %s",
 	                           advice_name(advice, most->longest).bytes, tensor.tag ? " of " : "", tensor.tag ? advice_describe_tensor(&tensor).text : "",
-	                           advice_spent(advice, (double)most->ns).text, advice_number(most->ratio).text, advice_number(all->usual).text,
+	                           advice_spent(advice, (double)most->ns).text, ops_figure_of_number(most->ratio).text, ops_figure_of_number(all->usual).text,
 	                           most->why ? why : "Nothing in its arguments explains it.");
 }
 

@@ -138,7 +138,7 @@ static bool rule_stragglers_report(const struct advice_ranks *ranks, struct advi
 	bool one = lateness->last[lateness->worst] * 10 >= lateness->steps * OFTEN_LAST;
 	double gain_ms = (double)lateness->typical_gain_ns / 1e6, own;
 	struct advice_where where[ADVICE_WHERE_MAX];
-	char name[64], detail[160] = "The late rank differs from step to step: distribute the work by its size.", more[96] = "";
+	char name[64], detail[160] = "The late rank differs from step to step: distribute the work by its size.", more[128] = "";
 	size_t count = 0;
 
 	for (size_t i = 0; one && i < ranks->places.count && count < ADVICE_WHERE_MAX; i++)

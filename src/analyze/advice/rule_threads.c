@@ -50,7 +50,7 @@ static bool rule_threads_find(const struct advice *advice, struct advice_result 
 	       advice_report_gain(result, (double)waited_ns,
 	                          "Operators run on %lld thread%s, and %s processors are available. Operators that threads "
 	                          "share take %s of the steps%s.",
-	                          (long long)machine->threads, machine->threads == 1 ? "" : "s", advice_number(round(10 * machine->processors) / 10).text,
+	                          (long long)machine->threads, machine->threads == 1 ? "" : "s", ops_figure_of_number(round(10 * machine->processors) / 10).text,
 	                          ops_figure_of_percent(advice_percent(advice, (double)result->tally.ns)).text, waited);
 }
 

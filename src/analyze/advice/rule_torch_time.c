@@ -21,7 +21,6 @@ enum torch_file { FILE_UNKNOWN, FILE_ELSEWHERE, FILE_PROGRAM, FILE_CONNECTS, FIL
 struct torch_time {
 	uint8_t *file;       /* by string: enum torch_file */
 	uint32_t *entry;     /* by row: the outermost call of such code around it; OPS_NONE: none */
-	struct advice_beats beats;
 	int64_t *by_beat;
 	int64_t longest_ns;  /* of the self time of a function */
 	uint32_t longest;    /* row of it; OPS_NONE: none */
@@ -83,7 +82,7 @@ static void torch_time_add(struct torch_time *all, struct advice_result *result,
 		return;
 	advice_claim_self(result, row, ns);
 	advice_add_at(result, advice->site[all->entry[row]], all->entry[row], ns);
-	all->by_beat[advice_beat_of(&all->beats, advice, row)] += ns;
+	all->by_beat[advice_beat_of(advice, row)] += ns;
 	if (advice_ns(advice, all->entry[row]) > all->longest_ns) {
 		all->longest_ns = advice_ns(advice, all->entry[row]);
 		all->longest = all->entry[row];
@@ -93,7 +92,7 @@ static void torch_time_add(struct torch_time *all, struct advice_result *result,
 /* Returns true if the time recurs: enough iterations have a large share of it. */
 static bool recurs(const struct torch_time *all, const struct advice *advice)
 {
-	size_t beats = all->beats.starts_ns.count, many = 0;
+	size_t beats = advice_beats(advice), many = 0;
 
 	for (size_t i = 0; i < beats; i++)
 		many += (double)all->by_beat[i] * (double)beats >= SHARE_MIN * (double)advice->steps_ns;
@@ -136,16 +135,15 @@ static bool rule_torch_time_find(const struct advice *advice, struct advice_resu
 {
 	struct torch_time all = {.file = ops_alloc_zeroed(ops_trace_string_count(advice->trace) + 1, 1), .entry = ops_alloc_none(advice->events->count + 1),
 	                         .longest = OPS_NONE};
-	bool done = all.file && all.entry && advice_beats_find(advice, &all.beats);
+	bool done = all.file && all.entry;
 
-	all.by_beat = done ? ops_alloc_zeroed(all.beats.starts_ns.count + 1, sizeof(*all.by_beat)) : NULL;
+	all.by_beat = done ? ops_alloc_zeroed(advice_beats(advice) + 1, sizeof(*all.by_beat)) : NULL;
 	done = all.by_beat != NULL;
-	for (uint32_t row = 0; done && all.beats.starts_ns.count && row < advice->events->count; row++)
+	for (uint32_t row = 0; done && advice_beats(advice) && row < advice->events->count; row++)
 		torch_time_add(&all, result, row);
 	if (done && !recurs(&all, advice))
 		result->claims.count = 0;
 	done = done && torch_time_report(&all, result);
-	OPS_ARRAY_RELEASE(&all.beats.starts_ns);
 	ops_free(all.by_beat);
 	ops_free(all.file);
 	ops_free(all.entry);

@@ -61,7 +61,7 @@ static bool rule_windows_find(const struct advice *advice, struct advice_result 
 	}
 	return !all.count ||
 	       advice_report_costs(result, "%s operators in each step reduce windows that overlap, and read each element up to %s times: %s, in %s.",
-	                           advice_average(advice, all.count).text, advice_number(round(all.most)).text, advice_describe_tensor(&all.tensor).text, advice_cost(result).text);
+	                           advice_average(advice, all.count).text, ops_figure_of_number(round(all.most)).text, advice_describe_tensor(&all.tensor).text, advice_cost(result).text);
 }
 
 const struct advice_rule advice_rule_windows = {
