@@ -57,7 +57,7 @@ struct ops_read_options {
 };
 
 /* Reads a trace file: Chrome JSON as all versions of torch.profiler and Opstrobe write it, an object or an array of events;
- * Perfetto's own format; a memory snapshot of torch.cuda.memory; a dump of torch's flight recorder; a profile of XLA (XSpace); a
+ * Perfetto's own format; a recording file; a memory snapshot of torch.cuda.memory; a dump of torch's flight recorder; a profile of XLA (XSpace); a
  * profile of stacks (speedscope, folded stacks, pprof, perf script); or an SQLite export of Nsight Systems, which must be an
  * uncompressed file and requires libsqlite3 (OPS_UNSUPPORTED). The format and the compression, gzip or zstd (if the library was
  * built with libzstd), are detected from the content. `options` may be NULL. The caller owns one reference to `*ret_trace`.

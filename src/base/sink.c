@@ -130,6 +130,24 @@ void ops_sink_write(struct ops_sink *sink, const void *bytes, size_t size)
 	}
 }
 
+void ops_sink_rewrite(struct ops_sink *sink, uint64_t offset, const void *bytes, size_t size)
+{
+	const char *from = bytes;
+
+	sink_flush(sink);
+	while (size && !ops_sink_failed(sink)) {
+		ssize_t written = pwrite(sink->fd, from, size, (off_t)offset);
+
+		if (written < 0 && errno != EINTR) {
+			sink->os_errno = errno;
+		} else if (written > 0) {
+			from += written;
+			offset += (uint64_t)written;
+			size -= (size_t)written;
+		}
+	}
+}
+
 uint64_t ops_sink_total(const struct ops_sink *sink)
 {
 	return sink->total + sink->staged;

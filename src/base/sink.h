@@ -32,11 +32,13 @@ enum ops_code ops_sink_open_buffer(struct ops_buffer *buffer, struct ops_sink **
 char *ops_sink_room(struct ops_sink *sink);
 void ops_sink_advance(struct ops_sink *sink, size_t bytes);
 void ops_sink_write(struct ops_sink *sink, const void *bytes, size_t size);
+/* Replaces bytes that were written before. The sink must be a regular file without compression. */
+void ops_sink_rewrite(struct ops_sink *sink, uint64_t offset, const void *bytes, size_t size);
 uint64_t ops_sink_total(const struct ops_sink *sink); /* uncompressed bytes so far */
 bool ops_sink_failed(const struct ops_sink *sink);    /* whether an error has occurred, so that further writes are useless; close
                                                        * returns it */
 
-/* Flushes and renames, without a sync. On any error, including an earlier one, the old file is unchanged and no temporary file
+/* Flushes to the disk and renames. On any error, including an earlier one, the old file is unchanged and no temporary file
  * remains. */
 enum ops_code ops_sink_close(struct ops_sink *sink, struct ops_error *error);
 /* Discards the sink and what was written. NULL is allowed. */

@@ -32,24 +32,29 @@ static const char usage[] =
 	"opstrobe.black_box) or with '--spill'. It goes on, and does nothing for the trace: a\n"
 	"process that hangs is dumped like any other. What was under way is marked as unfinished.\n"
 	"\n"
-	"The trace ends at the moment at which the command starts. The recording is copied first, in\n"
-	"less than a second; afterwards the process may change or end. Writing a trace of millions of\n"
-	"events takes several seconds; '-o NAME.json', without compression, is the quickest.\n"
+	"The trace ends at the moment at which the command starts. Writing a trace of millions of\n"
+	"events takes several seconds, so of a recording of more than 32 MiB the default is a copy,\n"
+	"NAME.PID.oprec, in less than a second. All commands read it like a trace, and 'opstrobe\n"
+	"convert' makes a trace of it.\n"
 	"\n"
 	"options:\n"
 	"  --all                all your processes that record\n"
-	"  --last TIME          only this part before the last event: 10s, 500ms (default: all that is kept)\n"
-	"  -o, --output OUTPUT  the trace to write; with --all a directory (default:\n"
+	"  --last TIME          a trace of only this part before the last event: 10s, 500ms (default: all\n"
+	"                       that is kept)\n"
+	"  -o, --output OUTPUT  the file to write; with --all a directory (default: NAME.PID.oprec or\n"
 	"                       NAME.PID.pt.trace.json.gz in the current directory)\n"
 	"  --help               print this\n"
 	"\n"
 	"formats of OUTPUT:\n"
+	"  .oprec                         a copy of the recording, which Opstrobe reads\n"
 	CLI_FORMS
 	"\n"
 	"examples:\n"
 	"  opstrobe dump 4711\n"
 	"  opstrobe dump --last 10s 4711 -o last.json\n"
 	"  opstrobe dump --all -o dumps/\n";
+
+#define COPIED_BYTES (32 << 20) /* size of a recording whose trace takes about a second to write */
 
 struct dump_request {
 	uint64_t last_ns;
@@ -106,14 +111,29 @@ static void print_reason(long pid, int found, int problem)
 		cli_log("opstrobe dump: cannot read process %ld: %s\n", pid, strerror(problem));
 }
 
+/* Sets the name that the kernel has for the process. */
+static void kernel_name(long pid, char ret_name[64])
+{
+	char path[64];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%ld/comm", pid);
+	file = fopen(path, "re");
+	if (!file || !fgets(ret_name, 64, file))
+		strcpy(ret_name, "process");
+	ret_name[strcspn(ret_name, "\n")] = '\0';
+	if (file)
+		fclose(file);
+}
+
 /* Sets the name of the program: that of its recording file, "train.4711.1.oprec", or else what the kernel calls the process. */
-static void dump_name(const struct ops_trace *trace, const char *recording, long pid, char ret_name[64])
+static void dump_name(const char *recording, long pid, char ret_name[64])
 {
 	char target[4096], number[32];
 	ssize_t size = readlink(recording, target, sizeof(target) - 1);
 	const char *file, *end;
 
-	snprintf(ret_name, 64, "%.63s", ops_trace_info(trace)->process_name);
+	kernel_name(pid, ret_name);
 	target[size > 0 ? size : 0] = '\0';
 	file = strrchr(target, '/') ? strrchr(target, '/') + 1 : target;
 	snprintf(number, sizeof(number), ".%ld.", pid);
@@ -126,7 +146,7 @@ static void dump_name(const struct ops_trace *trace, const char *recording, long
 }
 
 /* Returns the path of the output; NULL if out of memory. */
-static char *dump_output_of(const struct dump_request *request, const struct ops_trace *trace, const char *recording, long pid)
+static char *dump_output_of(const struct dump_request *request, const char *suffix, const char *recording, long pid)
 {
 	const char *folder = request->in_directory ? request->output : ".";
 	const char *slash = folder[strlen(folder) - 1] == '/' ? "" : "/";
@@ -134,8 +154,8 @@ static char *dump_output_of(const struct dump_request *request, const struct ops
 
 	if (request->output && !request->in_directory)
 		return strdup(request->output);
-	dump_name(trace, recording, pid, name);
-	return asprintf(&path, "%s%s%s.%ld" CLI_TRACE_SUFFIX, folder, slash, name, pid) < 0 ? NULL : path;
+	dump_name(recording, pid, name);
+	return asprintf(&path, "%s%s%s.%ld%s", folder, slash, name, pid, suffix) < 0 ? NULL : path;
 }
 
 /* The requested part ends with the last event, which may be long ago if the process hangs. */
@@ -153,39 +173,85 @@ static void print_written(const char *path, const struct ops_trace *trace, long 
 	        after);
 }
 
-static bool dump_one(long pid, const char *recording, const struct dump_request *request)
+static void print_rest(uint64_t dropped, struct ops_string black_box)
+{
+	char text[OPS_OVERHEAD_ROOM], count[OPS_FORMAT_ROOM];
+
+	ops_format_integer(count, dropped);
+	if (dropped)
+		cli_log("opstrobe: %s older events were dropped, because the black box keeps only the last part\n", count);
+	if (black_box.size && ops_overhead_describe(black_box, text))
+		cli_log("opstrobe: overhead of recording: %s\n", text);
+	if (black_box.size && ops_detail_describe(black_box, text))
+		cli_log("opstrobe: %s\n", text);
+}
+
+static bool dump_trace(long pid, const char *recording, const char *output, const struct dump_request *request)
 {
 	struct ops_recovery recovery;
 	struct ops_trace *trace = NULL;
 	struct ops_error error;
-	char *path;
 	bool done;
 
 	if (ops_trace_recover_last(recording, request->last_ns, &trace, &recovery, &error)) {
 		cli_log("opstrobe dump: process %ld: %s\n", pid, error.text);
 		return false;
 	}
-	path = dump_output_of(request, trace, recording, pid);
-	done = path && cli_write_quickly("dump", trace, path);
+	done = cli_write_quickly("dump", trace, output);
 	if (done) {
 		const struct ops_trace_info *info = ops_trace_info(trace);
 		struct ops_string box = {0};
-		char text[OPS_OVERHEAD_ROOM], count[OPS_FORMAT_ROOM];
+		char count[OPS_FORMAT_ROOM];
 
-		print_written(path, trace, pid, request->last_ns);
-		ops_format_integer(count, recovery.dropped);
-		if (recovery.dropped)
-			cli_log("opstrobe: %s older events were dropped, because the black box keeps only the last part\n", count);
-		if (ops_trace_find_metadata(trace, "black_box", &box) && ops_overhead_describe(box, text))
-			cli_log("opstrobe: overhead of recording: %s\n", text);
-		if (box.size && ops_detail_describe(box, text))
-			cli_log("opstrobe: %s\n", text);
+		print_written(output, trace, pid, request->last_ns);
+		ops_trace_find_metadata(trace, "black_box", &box);
+		print_rest(recovery.dropped, box);
 		ops_format_integer(count, info->lost);
 		if (info->lost)
 			cli_log("opstrobe: %s events are missing\n", count);
 	}
-	free(path);
 	ops_trace_unref(trace);
+	return done;
+}
+
+static bool dump_copy(long pid, const char *recording, const char *output)
+{
+	struct ops_recording_copy copy;
+	struct ops_error error;
+	char count[OPS_FORMAT_ROOM];
+
+	if (ops_recording_copy(recording, output, &copy, &error)) {
+		cli_log("opstrobe dump: process %ld: %s\n", pid, error.text);
+		return false;
+	}
+	ops_format_integer(count, copy.records);
+	cli_log("opstrobe: wrote %s: %s records, the last %.1f s of process %ld; 'opstrobe convert' makes a trace of it\n", output, count,
+	        copy.seconds, pid);
+	print_rest(copy.dropped, (struct ops_string){copy.black_box, strlen(copy.black_box)});
+	return true;
+}
+
+/* Returns whether a copy of the recording is written, not a trace. */
+static bool wants_copy(const struct dump_request *request, const char *recording)
+{
+	struct stat about;
+
+	if (request->output && !request->in_directory)
+		return cli_has_suffix(request->output, OPS_RECORDING_SUFFIX);
+	return !request->last_ns && !stat(recording, &about) && about.st_size > COPIED_BYTES;
+}
+
+static bool dump_one(long pid, const char *recording, const struct dump_request *request)
+{
+	bool copies = wants_copy(request, recording);
+	char *output = dump_output_of(request, copies ? OPS_RECORDING_SUFFIX : CLI_TRACE_SUFFIX, recording, pid);
+	bool done = false;
+
+	if (output)
+		done = copies ? dump_copy(pid, recording, output) : dump_trace(pid, recording, output, request);
+	else
+		cli_log("opstrobe dump: out of memory\n");
+	free(output);
 	return done;
 }
 
@@ -249,6 +315,11 @@ int cli_dump(char **arguments)
 	}
 	if (last && !cli_time("dump", "--last", last, &last_ns))
 		return CLI_EXIT_USAGE;
+	if (last && request.output && cli_has_suffix(request.output, OPS_RECORDING_SUFFIX)) {
+		cli_log("opstrobe dump: --last selects events of a trace, and '%s' is a copy of the recording; give a name such as last.json\n",
+		        request.output);
+		return CLI_EXIT_USAGE;
+	}
 	request.last_ns = (uint64_t)last_ns;
 	if (request.output && (all || request.output[strlen(request.output) - 1] == '/') && mkdir(request.output, 0777) == 0)
 		cli_log("opstrobe: made the directory '%s'\n", request.output);

@@ -68,6 +68,7 @@ static const struct file_format {
 	bool (*is_format)(const char *head, size_t size);
 	enum ops_code (*read)(struct ops_reading *reading, struct ops_trace **ret_trace);
 } formats[] = {
+	{"recording", ops_is_recording, ops_read_recording},
 	{"memory_snapshot", is_memory_snapshot, ops_read_memory_snapshot},
 	{"flight_recorder", is_flight_recorder, ops_read_flight_recorder},
 	{"xplane", ops_is_xplane, ops_read_xplane},

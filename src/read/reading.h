@@ -55,6 +55,7 @@ enum ops_code ops_read_nsight_systems(struct ops_reading *reading, struct ops_tr
 enum ops_code ops_read_perf_script(struct ops_reading *reading, struct ops_trace **ret_trace);
 enum ops_code ops_read_pftrace(struct ops_reading *reading, struct ops_trace **ret_trace);
 enum ops_code ops_read_pprof(struct ops_reading *reading, struct ops_trace **ret_trace);
+enum ops_code ops_read_recording(struct ops_reading *reading, struct ops_trace **ret_trace);
 enum ops_code ops_read_rocprof(struct ops_reading *reading, struct ops_trace **ret_trace);
 enum ops_code ops_read_speedscope(struct ops_reading *reading, struct ops_trace **ret_trace);
 enum ops_code ops_read_xplane(struct ops_reading *reading, struct ops_trace **ret_trace);
@@ -65,6 +66,7 @@ bool ops_is_execution_trace(const char *head, size_t size);
 bool ops_is_folded(const char *head, size_t size);
 bool ops_is_perf_script(const char *head, size_t size);
 bool ops_is_pprof(const char *head, size_t size);
+bool ops_is_recording(const char *head, size_t size);
 bool ops_is_rocprof(const char *head, size_t size);
 bool ops_is_speedscope(const char *head, size_t size);
 bool ops_is_xplane(const char *head, size_t size);

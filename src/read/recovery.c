@@ -11,14 +11,10 @@
  */
 #include "read/recovery.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <opstrobe/internal/snapshot.h>
@@ -27,6 +23,7 @@
 #include "base/buffer.h"
 #include "base/fault.h"
 #include "read/recovery_log.h"
+#include "read/recovery_units.h"
 #include "record/recorder.h"
 #include "record/spill.h"
 #include "record/spill_format.h"
@@ -42,10 +39,7 @@ struct part {
 };
 
 struct recovery {
-	const struct ops_recovery_source *source;
-	uint64_t unit_count; /* the last one may be incomplete */
-	uint64_t session;
-	struct ops_spill_header header;
+	struct ops_recovery_units units;
 	struct ops_recording *recording;
 	struct ops_clock_map clock;
 	OPS_ARRAY(struct ops_block *) blocks; /* in order of their sequence after sorting */
@@ -59,84 +53,6 @@ struct recovery {
 	bool is_torn;
 };
 
-/* --- units ---------------------------------------------------------------------------------------------------------- */
-
-/* Reads the available part of a unit, at most `size` bytes; the rest is zeros. */
-static enum ops_code read_unit(const struct recovery *recovery, uint64_t unit, void *out, size_t size, size_t *ret_got,
-                               struct ops_error *error)
-{
-	const struct ops_recovery_source *source = recovery->source;
-	uint64_t offset = unit * OPS_BLOCK_BYTES;
-	size_t wanted = source->size - offset < size ? (size_t)(source->size - offset) : size, got = 0;
-
-	if (source->fd < 0) {
-		memcpy(out, source->bytes + offset, wanted);
-		got = wanted;
-	}
-	while (got < wanted) {
-		ssize_t more = pread(source->fd, (char *)out + got, wanted - got, (off_t)(offset + got));
-
-		if (more < 0 && errno == EINTR)
-			continue;
-		if (more < 0)
-			return ops_fault_errno(error, errno, "cannot read");
-		if (more == 0)
-			break;
-		got += (size_t)more;
-	}
-	memset((char *)out + got, 0, size - got);
-	*ret_got = got;
-	return OPS_OK;
-}
-
-static enum ops_code read_header(struct recovery *recovery, struct ops_error *error)
-{
-	struct ops_spill_header *header = &recovery->header;
-	struct ops_block head;
-	char unit[sizeof(head) + sizeof(*header)];
-	size_t got;
-	enum ops_code code = read_unit(recovery, 0, unit, sizeof(unit), &got, error);
-
-	if (code)
-		return code;
-	memcpy(&head, unit, sizeof(head));
-	memcpy(header, unit + sizeof(head), sizeof(*header));
-	if (got < sizeof(unit) || head.magic != OPS_SPILL_MAGIC)
-		return ops_fault(error, OPS_CORRUPT, "not a recording file");
-	header->boot_id[sizeof(header->boot_id) - 1] = '\0';
-	header->opstrobe_version[sizeof(header->opstrobe_version) - 1] = '\0';
-	header->process_name[sizeof(header->process_name) - 1] = '\0';
-	header->host_name[sizeof(header->host_name) - 1] = '\0';
-	if (header->byte_order != OPS_SPILL_BYTE_ORDER)
-		return ops_fault(error, OPS_UNSUPPORTED, "it was written by a machine with another byte order");
-	if (header->version != OPS_SPILL_VERSION || head.abi != OPS_COLLECTOR_ABI ||
-	    header->slot_bytes != sizeof(struct ops_slot)) {
-		ops_make_plain(header->opstrobe_version);
-		return ops_fault(error, OPS_UNSUPPORTED, "Opstrobe %s wrote it in another format; recover it with that version",
-		                 header->opstrobe_version);
-	}
-	recovery->session = head.epoch;
-	return OPS_OK;
-}
-
-/* Reads the current start of the window. */
-static enum ops_code recovery_read_window(struct recovery *recovery, struct ops_error *error)
-{
-	char unit[sizeof(struct ops_block) + sizeof(struct ops_spill_header)];
-	struct ops_spill_header header;
-	size_t got;
-	enum ops_code code = read_unit(recovery, 0, unit, sizeof(unit), &got, error);
-
-	if (code)
-		return code;
-	memcpy(&header, unit + sizeof(struct ops_block), sizeof(header));
-	recovery->header.window_ticks = header.window_ticks;
-	recovery->header.dropped = header.dropped;
-	if (recovery->until_ticks && (int64_t)(header.window_ticks - recovery->until_ticks) > 0)
-		return ops_fault(error, OPS_BUSY, "the recording is overwritten faster than it can be read");
-	return OPS_OK;
-}
-
 /* --- clocks --------------------------------------------------------------------------------------------------------- */
 
 static bool is_later(const struct ops_clock_pair *pair, const struct ops_clock_pair *start)
@@ -144,21 +60,25 @@ static bool is_later(const struct ops_clock_pair *pair, const struct ops_clock_p
 	return pair->ticks > start->ticks && pair->monotonic_ns > start->monotonic_ns;
 }
 
-/* Returns the pair for measuring the rate of the ticks: the current one if the counter is the same, else the last one in the file. */
+/* Returns the pair for measuring the rate of the ticks: that of the end of a copy, the current one if the counter is the same, else
+ * the last one in the file. */
 static struct ops_clock_pair latest_pair(const struct recovery *recovery)
 {
+	const struct ops_spill_header *header = &recovery->units.header;
 	struct ops_clock_pair now = ops_clock_pair_of_tsc();
 	char boot_id[40];
 
+	if (is_later(&header->end, &header->start))
+		return header->end;
 	ops_spill_boot_id(boot_id);
-	if (boot_id[0] && strcmp(boot_id, recovery->header.boot_id) == 0 && is_later(&now, &recovery->header.start))
+	if (boot_id[0] && strcmp(boot_id, header->boot_id) == 0 && is_later(&now, &header->start))
 		return now;
-	return is_later(&recovery->log.last_clock, &recovery->header.start) ? recovery->log.last_clock : recovery->header.start;
+	return is_later(&recovery->log.last_clock, &header->start) ? recovery->log.last_clock : header->start;
 }
 
 static enum ops_code find_clock(struct recovery *recovery, struct ops_error *error)
 {
-	const struct ops_spill_header *header = &recovery->header;
+	const struct ops_spill_header *header = &recovery->units.header;
 	struct ops_clock_pair first = header->first.ticks && is_later(&header->start, &header->first) ? header->first
 	                                                                                              : header->start;
 	struct ops_clock_pair last = latest_pair(recovery);
@@ -173,23 +93,25 @@ static enum ops_code find_clock(struct recovery *recovery, struct ops_error *err
 	return OPS_OK;
 }
 
-/* If a process still writes, and its clock is this machine's, leaves out later records, so that all threads end at the same
- * moment. */
-static void find_until(struct recovery *recovery)
-{
-	char boot_id[40];
-
-	ops_spill_boot_id(boot_id);
-	if (recovery->source->is_running && boot_id[0] && strcmp(boot_id, recovery->header.boot_id) == 0 &&
-	    recovery->header.tsc == ops_clock_tsc())
-		recovery->until_ticks = recovery->last_ticks = ops_ticks(ops_clock_tsc());
-}
-
 static bool makes_sense(const struct recovery *recovery, uint64_t ticks)
 {
 	double ns = (double)(int64_t)(ticks - recovery->clock.base_ticks) * recovery->clock.ns_per_tick;
 
 	return ns > -FAR_NS && ns < FAR_NS;
+}
+
+/* Leaves out what a process records after this moment, if its clock is this machine's, so that all threads end at the same
+ * moment. Of a copy, this is the moment at which it was made. */
+static void find_until(struct recovery *recovery)
+{
+	const struct ops_recovery_units *units = &recovery->units;
+
+	if (is_later(&units->header.end, &units->header.start) && makes_sense(recovery, units->header.end.ticks))
+		recovery->until_ticks = units->header.end.ticks;
+	else if (units->source->is_running && ops_recovery_has_this_clock(units))
+		recovery->until_ticks = ops_ticks(ops_clock_tsc());
+	if (recovery->until_ticks)
+		recovery->last_ticks = recovery->until_ticks;
 }
 
 static void note_ticks(struct recovery *recovery, uint64_t ticks)
@@ -254,18 +176,6 @@ static void check_slots(struct recovery *recovery, struct ops_block *block, size
 	block->next = NULL;
 }
 
-/* Returns whether a unit was not reused while it was copied. The contents of a reused block are older than the window by now. */
-static bool is_still(const struct recovery *recovery, uint64_t unit, const struct ops_block *copy)
-{
-	struct ops_block head;
-	size_t got;
-
-	if (!recovery->source->is_running)
-		return true;
-	return read_unit(recovery, unit, &head, sizeof(head), &got, NULL) == OPS_OK && head.magic == copy->magic &&
-	       head.sequence == copy->sequence && head.thread == copy->thread && head.epoch == copy->epoch;
-}
-
 /* Keeps the valid memory records of the baseline. */
 static enum ops_code read_baseline(struct recovery *recovery, uint64_t unit, struct ops_error *error)
 {
@@ -276,7 +186,7 @@ static enum ops_code read_baseline(struct recovery *recovery, uint64_t unit, str
 
 	if (!block)
 		return ops_fault_memory(error);
-	code = read_unit(recovery, unit, block, OPS_BLOCK_BYTES, &got, error);
+	code = ops_recovery_unit(&recovery->units, unit, block, OPS_BLOCK_BYTES, &got, error);
 	if (code) {
 		ops_free(block);
 		return code;
@@ -303,8 +213,8 @@ static enum ops_code recovery_read_block(struct recovery *recovery, uint64_t uni
 
 	if (!block)
 		return ops_fault_memory(error);
-	code = read_unit(recovery, unit, block, OPS_BLOCK_BYTES, &got, error);
-	if (!code && !is_still(recovery, unit, block)) {
+	code = ops_recovery_unit(&recovery->units, unit, block, OPS_BLOCK_BYTES, &got, error);
+	if (!code && !ops_recovery_is_still(&recovery->units, unit, block)) {
 		ops_free(block);
 		return OPS_OK;
 	}
@@ -327,13 +237,13 @@ static enum ops_code read_blocks(struct recovery *recovery, struct ops_error *er
 	enum ops_code code = OPS_OK;
 	size_t got;
 
-	for (uint64_t unit = 1; !code && unit < recovery->unit_count; unit++) {
-		code = read_unit(recovery, unit, &head, sizeof(head), &got, error);
+	for (uint64_t unit = 1; !code && unit < recovery->units.count; unit++) {
+		code = ops_recovery_unit(&recovery->units, unit, &head, sizeof(head), &got, error);
 		if (code || head.magic == 0 || head.magic == OPS_SPILL_LOG_MAGIC)
 			continue;
-		if (head.magic == OPS_BLOCK_MAGIC && head.epoch == recovery->session)
+		if (head.magic == OPS_BLOCK_MAGIC && head.epoch == recovery->units.session)
 			code = recovery_read_block(recovery, unit, error);
-		else if (head.magic == OPS_SPILL_BASELINE_MAGIC && head.epoch == recovery->session)
+		else if (head.magic == OPS_SPILL_BASELINE_MAGIC && head.epoch == recovery->units.session)
 			code = read_baseline(recovery, unit, error);
 		else
 			recovery->is_torn = true;
@@ -391,7 +301,7 @@ static enum ops_code read_part(struct recovery *recovery, uint64_t unit, bool is
 
 	if (!part)
 		return ops_fault_memory(error);
-	code = read_unit(recovery, unit, part, OPS_BLOCK_BYTES, &got, error);
+	code = ops_recovery_unit(&recovery->units, unit, part, OPS_BLOCK_BYTES, &got, error);
 	published = part->count <= OPS_SPILL_LOG_BYTES ? part->count : OPS_SPILL_LOG_BYTES;
 	got = got > sizeof(*part) ? got - sizeof(*part) : 0;
 	if (!code && (published > got || part->count > OPS_SPILL_LOG_BYTES || (!is_last && published < OPS_SPILL_LOG_BYTES)))
@@ -412,11 +322,11 @@ static enum ops_code read_log(struct recovery *recovery, struct ops_error *error
 	enum ops_code code = OPS_OK;
 	size_t got;
 
-	for (uint64_t unit = 1; !code && unit < recovery->unit_count; unit++) {
+	for (uint64_t unit = 1; !code && unit < recovery->units.count; unit++) {
 		struct part *part;
 
-		code = read_unit(recovery, unit, &head, sizeof(head), &got, error);
-		if (code || head.magic != OPS_SPILL_LOG_MAGIC || head.epoch != recovery->session)
+		code = ops_recovery_unit(&recovery->units, unit, &head, sizeof(head), &got, error);
+		if (code || head.magic != OPS_SPILL_LOG_MAGIC || head.epoch != recovery->units.session)
 			continue;
 		part = OPS_ARRAY_PUSH(&parts);
 		if (part)
@@ -442,15 +352,15 @@ static enum ops_code read_log(struct recovery *recovery, struct ops_error *error
  * part of a process that hangs or waits is not empty. */
 static uint64_t find_window(const struct recovery *recovery)
 {
-	double ticks = (double)recovery->source->last_ns / recovery->clock.ns_per_tick;
-	uint64_t start = recovery->header.start.ticks, window = recovery->header.window_ticks, last = recovery->last_ticks;
+	double ticks = (double)recovery->units.source->last_ns / recovery->clock.ns_per_tick;
+	uint64_t start = recovery->units.header.start.ticks, window = recovery->units.header.window_ticks, last = recovery->last_ticks;
 
 	if (recovery->event_ticks && (int64_t)(last - recovery->event_ticks) > 0)
 		last = recovery->event_ticks;
 
 	if (window && (!makes_sense(recovery, window) || (int64_t)(window - recovery->last_ticks) > 0))
 		window = 0;
-	if (recovery->source->last_ns && ticks < (double)(int64_t)(last - start) && last - (uint64_t)ticks > window)
+	if (recovery->units.source->last_ns && ticks < (double)(int64_t)(last - start) && last - (uint64_t)ticks > window)
 		window = last - (uint64_t)ticks;
 	return window;
 }
@@ -479,36 +389,36 @@ static enum ops_code describe_process(struct recovery *recovery, struct ops_erro
 	if (!recovered)
 		return ops_fault_memory(error);
 	recovered->clock = recovery->clock;
-	recovered->pid = recovery->header.pid;
-	memcpy(recovered->host_name, recovery->header.host_name, sizeof(recovered->host_name));
-	memcpy(recovered->process_name, recovery->header.process_name, sizeof(recovered->process_name));
+	recovered->pid = recovery->units.header.pid;
+	memcpy(recovered->host_name, recovery->units.header.host_name, sizeof(recovered->host_name));
+	memcpy(recovered->process_name, recovery->units.header.process_name, sizeof(recovered->process_name));
 	recording->recovered = recovered;
-	recording->epoch = recovery->session;
-	recording->args_are_inputs = recovery->header.args_are_inputs != 0;
-	recording->start = recovery->header.start;
+	recording->epoch = recovery->units.session;
+	recording->args_are_inputs = recovery->units.header.args_are_inputs != 0;
+	recording->start = recovery->units.header.start;
 	recording->stop = (struct ops_clock_pair){.ticks = recovery->last_ticks};
 	recording->window_ticks = find_window(recovery);
-	recording->dropped = recovery->header.dropped;
+	recording->dropped = recovery->units.header.dropped;
 	recording->baseline = recovery->baseline;
 	recovery->baseline = NULL;
-	if (recovery->header.window_ticks)
+	if (recovery->units.header.window_ticks)
 		drop_empty_shares(recording);
 	recording->lost += recovery->missing;
 	return OPS_OK;
 }
 
-static enum ops_code recovery_read(struct recovery *recovery, struct ops_error *error)
+static enum ops_code recovery_read(struct recovery *recovery, const struct ops_recovery_source *source, struct ops_error *error)
 {
-	enum ops_code code = read_header(recovery, error);
+	enum ops_code code = ops_recovery_open(&recovery->units, source, error);
 	bool torn;
 
-	recovery->last_ticks = recovery->header.start.ticks;
-	if (!code)
-		find_until(recovery);
+	recovery->last_ticks = recovery->units.header.start.ticks;
 	/* The rate of the clock is measured again with the log; this one suffices to detect impossible times. */
 	if (!code)
 		code = find_clock(recovery, error);
-	recovery->is_torn = !recovery->header.end_errno && recovery->source->size % OPS_SPILL_GROWTH_BYTES != 0;
+	if (!code)
+		find_until(recovery);
+	recovery->is_torn = !recovery->units.header.end_errno && source->size % OPS_SPILL_GROWTH_BYTES != 0;
 	if (!code)
 		code = read_blocks(recovery, error);
 	torn = recovery->is_torn;
@@ -521,27 +431,34 @@ static enum ops_code recovery_read(struct recovery *recovery, struct ops_error *
 		code = ops_fault_memory(error);
 	if (!code)
 		code = find_clock(recovery, error);
-	if (!code && recovery->source->is_running) /* blocks may have been reused while others were read */
-		code = recovery_read_window(recovery, error);
+	if (!code && source->is_running) /* blocks may have been reused while others were read */
+		code = ops_recovery_read_window(&recovery->units, recovery->until_ticks, error);
 	return code ? code : describe_process(recovery, error);
 }
 
-/* Adds the overhead that the black box measured. Inconsistent figures of a running process are harmless. */
-static enum ops_code add_overhead(const struct ops_overhead *overhead, struct ops_trace *trace, struct ops_error *error)
+size_t ops_recovery_describe_overhead(const struct ops_overhead *overhead, char ret_json[OPS_RECOVERY_OVERHEAD_ROOM])
 {
-	char json[416], measured[160] = "null", exceeded[32] = "null";
-	int size;
+	char measured[160] = "null", exceeded[32] = "null";
 
+	ret_json[0] = '\0';
 	if (overhead->unit == OPS_OVERHEAD_NONE)
-		return OPS_OK;
+		return 0;
 	if (ops_overhead_is_known(overhead))
 		snprintf(measured, sizeof(measured), "{\"share\": %.6f, \"low\": %.6f, \"high\": %.6f, \"shadow_steps\": %" PRIu32 "}",
 		         overhead->share_ppm / 1e6, overhead->low_ppm / 1e6, overhead->high_ppm / 1e6, overhead->pairs);
 	if (overhead->exceeded_ppm)
 		snprintf(exceeded, sizeof(exceeded), "%.6f", abs(overhead->exceeded_ppm) / 1e6);
-	size = snprintf(json, sizeof(json), "{\"unit\": \"%s\", \"overhead\": %s, \"shadow_steps\": %" PRIu32 ", \"budget\": %.6f, \"detail\": \"%s\", \"exceeded\": %s, \"expected\": %s}",
+	return (size_t)snprintf(ret_json, OPS_RECOVERY_OVERHEAD_ROOM, "{\"unit\": \"%s\", \"overhead\": %s, \"shadow_steps\": %" PRIu32 ", \"budget\": %.6f, \"detail\": \"%s\", \"exceeded\": %s, \"expected\": %s}",
 	                overhead->unit == OPS_OVERHEAD_CALL ? "call" : "step", measured, overhead->pairs, overhead->budget_ppm / 1e6, ops_detail_name((enum ops_detail)overhead->detail), exceeded, overhead->exceeded_ppm < 0 ? "true" : "false");
-	return ops_trace_set_metadata(trace, "black_box", 9, json, (size_t)size, error);
+}
+
+/* Adds the overhead that the black box measured. Inconsistent figures of a running process are harmless. */
+static enum ops_code add_overhead(const struct ops_overhead *overhead, struct ops_trace *trace, struct ops_error *error)
+{
+	char json[OPS_RECOVERY_OVERHEAD_ROOM];
+	size_t size = ops_recovery_describe_overhead(overhead, json);
+
+	return size ? ops_trace_set_metadata(trace, "black_box", 9, json, size, error) : OPS_OK;
 }
 
 /* Adds the metadata that the process had recorded, and facts about the recovery. */
@@ -556,7 +473,7 @@ static enum ops_code add_metadata(const struct recovery *recovery, const struct 
 	enum ops_code code = ops_trace_set_metadata(trace, "recovered", 9, json, (size_t)size, error);
 
 	if (!code)
-		code = add_overhead(&recovery->header.overhead, trace, error);
+		code = add_overhead(&recovery->units.header.overhead, trace, error);
 	for (size_t i = 0; !code && i < recovery->log.metadata.count; i++) {
 		const struct ops_recovery_metadata *row = &recovery->log.metadata.items[i];
 
@@ -587,8 +504,6 @@ enum ops_code ops_trace_recover_from(const struct ops_recovery_source *source, s
                                      struct ops_recovery *ret_recovery, struct ops_error *error)
 {
 	struct recovery recovery = {
-		.source = source,
-		.unit_count = source->size / OPS_BLOCK_BYTES + (source->size % OPS_BLOCK_BYTES != 0),
 		.recording = ops_alloc_zeroed(1, sizeof(struct ops_recording)),
 	};
 	struct ops_trace *trace = NULL;
@@ -598,17 +513,17 @@ enum ops_code ops_trace_recover_from(const struct ops_recovery_source *source, s
 	if (!recovery.recording)
 		return ops_fault_memory(error);
 	recovery.log.recording = recovery.recording;
-	code = recovery_read(&recovery, error);
+	code = recovery_read(&recovery, source, error);
 	if (!code && !(code = ops_trace_from_recording(recovery.recording, &trace, error)))
 		recovery.recording = NULL; /* it has been freed */
 	if (!code) {
 		recovered = (struct ops_recovery){
-			.pid = recovery.header.pid,
+			.pid = recovery.units.header.pid,
 			.is_running = source->is_running,
-			.is_stopped = recovery.header.state == OPS_SPILL_STOPPED,
+			.is_stopped = recovery.units.header.state == OPS_SPILL_STOPPED,
 			.is_torn = recovery.is_torn || recovery.missing || recovery.log.ignored,
-			.dropped = recovery.header.dropped,
-			.end_errno = recovery.header.end_errno <= INT32_MAX ? (int)recovery.header.end_errno : 0,
+			.dropped = recovery.units.header.dropped,
+			.end_errno = recovery.units.header.end_errno <= INT32_MAX ? (int)recovery.units.header.end_errno : 0,
 		};
 		code = add_metadata(&recovery, &recovered, trace, error);
 	}
@@ -623,36 +538,39 @@ enum ops_code ops_trace_recover_from(const struct ops_recovery_source *source, s
 	return code;
 }
 
-#define ATTEMPTS 5 /* to read a ring before it is overwritten */
-
 /* Reads the file of a descriptor. */
 static enum ops_code recover_file(struct ops_recovery_source *source, struct ops_trace **ret_trace,
                                   struct ops_recovery *ret_recovery, struct ops_error *error)
 {
 	enum ops_code code = OPS_BUSY;
-	struct stat seen;
 
-	for (int i = 0; code == OPS_BUSY && i < ATTEMPTS; i++) {
-		if (fstat(source->fd, &seen) != 0)
-			return ops_fault_errno(error, errno, "cannot read");
-		source->size = seen.st_size > 0 ? (uint64_t)seen.st_size : 0;
-		code = ops_trace_recover_from(source, ret_trace, ret_recovery, error);
+	for (int i = 0; code == OPS_BUSY && i < OPS_RECOVERY_ATTEMPTS; i++) {
+		code = ops_recovery_measure(source, error);
+		if (!code)
+			code = ops_trace_recover_from(source, ret_trace, ret_recovery, error);
 	}
+	return code;
+}
+
+enum ops_code ops_trace_recover_path(const char *path, uint64_t last_ns, struct ops_trace **ret_trace,
+                                     struct ops_recovery *ret_recovery, struct ops_error *error)
+{
+	struct ops_recovery_source source;
+	enum ops_code code = ops_recovery_open_file(path, &source, error);
+
+	if (code)
+		return code;
+	source.last_ns = last_ns;
+	code = recover_file(&source, ret_trace, ret_recovery, error);
+	close(source.fd);
 	return code;
 }
 
 enum ops_code ops_trace_recover_last(const char *path, uint64_t last_ns, struct ops_trace **ret_trace,
                                      struct ops_recovery *ret_recovery, struct ops_error *error)
 {
-	struct ops_recovery_source source = {.fd = open(path, O_RDONLY | O_CLOEXEC), .last_ns = last_ns};
-	enum ops_code code;
+	enum ops_code code = ops_trace_recover_path(path, last_ns, ret_trace, ret_recovery, error);
 
-	if (source.fd < 0)
-		return ops_fault_errno(error, errno, "cannot open '%s'", path);
-	/* A recording process holds a lock until it ends. */
-	source.is_running = flock(source.fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
-	code = recover_file(&source, ret_trace, ret_recovery, error);
-	close(source.fd);
 	return code ? ops_fault_context(error, code, "cannot recover '%s'", path) : OPS_OK;
 }
 

@@ -32,7 +32,7 @@ enum search {
 };
 
 /* File name extensions of other formats. The longest comes first. */
-static const char *const endings[] = {".xplane.pb", ".pftrace", ".pickle", ".sqlite", ".pb", ".folded", ".perf"};
+static const char *const endings[] = {".xplane.pb", ".pftrace", ".pickle", ".sqlite", ".oprec", ".pb", ".folded", ".perf"};
 
 /* Returns the size of the name before ".pt.trace.json", ".json" or one of these, which may be followed by ".gz" or ".zst"; 0 if
  * it is not the name of a trace. */

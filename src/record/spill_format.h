@@ -51,11 +51,12 @@ struct ops_spill_header {
 	uint64_t window_ticks; /* for a ring: records that started earlier may be missing; 0: none are. Written after `dropped` */
 	uint64_t dropped;
 	struct ops_overhead overhead;
+	struct ops_clock_pair end; /* of a copy: when it was made; later records are left out. Zeros in other files */
 };
 _Static_assert(sizeof(struct ops_clock_pair) == 32, "layout of recording files");
 _Static_assert(offsetof(struct ops_spill_header, first) == 40, "layout of recording files");
 _Static_assert(sizeof(struct ops_overhead) == 32, "layout of recording files");
-_Static_assert(sizeof(struct ops_spill_header) == 536, "layout of recording files");
+_Static_assert(sizeof(struct ops_spill_header) == 568, "layout of recording files");
 
 /* A record of the log: this header and its payload, padded to a multiple of 8. */
 struct ops_spill_record {

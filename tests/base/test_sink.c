@@ -257,6 +257,25 @@ static void abandoned_threads_end(void **state)
 	free(bytes);
 }
 
+static void bytes_are_rewritten(void **state)
+{
+	struct ops_sink *sink = open_sink("text", 0);
+
+	(void)state;
+	ops_sink_write(sink, "......, world", 13);
+	ops_sink_rewrite(sink, 0, "Hello", 5);
+	ops_sink_rewrite(sink, 5, "", 0);
+	ops_sink_rewrite(sink, 5, ",", 1);
+	ops_sink_write(sink, "!", 1);
+	close_sink(sink);
+	expect_text("text", "Hello,, world!");
+	sink = open_sink("/dev/full", 0);
+	ops_sink_write(sink, "text", 4);
+	ops_sink_rewrite(sink, 0, "T", 1);
+	assert_true(ops_sink_failed(sink));
+	ops_sink_abandon(sink);
+}
+
 static void empty_files(void **state)
 {
 	gzFile file;
@@ -620,6 +639,7 @@ int main(void)
 		IN_FOLDER(gzip_bytes_arrive),
 		IN_FOLDER(threads_write_one_member),
 		IN_FOLDER(abandoned_threads_end),
+		IN_FOLDER(bytes_are_rewritten),
 		IN_FOLDER(empty_files),
 		IN_FOLDER(into_a_buffer),
 		IN_FOLDER(the_old_file_stays_until_close),

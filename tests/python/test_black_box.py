@@ -86,9 +86,36 @@ def test_dump_of_a_program_that_holds_the_lock(program: Path, tmp_path: Path, co
         time.sleep(0.2)
         done = run("dump", "--last", "50ms", process.pid, "-o", output)
         assert " s of them after its last event" in done.stderr
+        done = run("dump", process.pid, "-o", tmp_path / "last.oprec")
+        assert done.returncode == 0, done.stderr
+        copied = opstrobe.TraceFile(output, opstrobe._core.read_trace(str(tmp_path / "last.oprec")))
+        assert "hangs" in names(copied)
+        assert copied.trace.has_memory
     finally:
         process.kill()
         process.wait()
+
+
+def test_a_large_recording_is_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program, converted = tmp_path / "train.py", tmp_path / "last.json"
+    program.write_text(PROGRAM.replace("print(", "for _ in range(250_000):\n    torch.empty(1)\nprint("))
+    monkeypatch.setenv("OPSTROBE_BLACK_BOX_BUDGET", "0")
+    monkeypatch.setenv("OPSTROBE_BLACK_BOX_BYTES", "48MB")
+    process = start(program, "hang", tmp_path / "box")
+    try:
+        done = run("dump", process.pid, "-o", f"{tmp_path}/")
+        copy = tmp_path / f"train.{process.pid}.oprec"
+        assert f"wrote {copy}: " in done.stderr, done.stderr
+        assert run("dump", "--last", "1s", process.pid, "-o", copy).returncode == 2
+    finally:
+        process.kill()
+        process.wait()
+    assert str(copy) in run("info", tmp_path).stdout
+    assert run("convert", copy, converted).returncode == 0
+    for path in copy, converted:
+        trace = opstrobe.TraceFile(path, opstrobe._core.read_trace(str(path)))
+        assert names(trace).count("aten::empty") >= 250_000
+        assert {"aten::linear", "Optimizer.step#SGD.step"} <= set(names(trace))
 
 
 def test_recovery_of_a_program_that_was_killed(program: Path, tmp_path: Path) -> None:

@@ -85,6 +85,95 @@ static void test_window_of_a_hang(void **state)
 	ops_session_discard(session);
 }
 
+/* --- copies --------------------------------------------------------------------------------------------------------- */
+
+static struct ops_trace *read_trace(const char *file)
+{
+	struct ops_trace *trace = NULL;
+	struct ops_error error;
+
+	if (ops_trace_read(file, NULL, &trace, &error))
+		fail_msg("%s", error.text);
+	if (ops_trace_check(trace, &error))
+		fail_msg("%s", error.text);
+	return trace;
+}
+
+static struct ops_trace *copy_and_read(struct ops_recording_copy *ret_copy)
+{
+	struct ops_trace *trace;
+	struct ops_error error;
+	char copied[sizeof(path) + 8];
+
+	snprintf(copied, sizeof(copied), "%s.copy", path);
+	if (ops_recording_copy(path, copied, ret_copy, &error))
+		fail_msg("%s", error.text);
+	usleep(20000);
+	trace = read_trace(copied);
+	unlink(copied);
+	return trace;
+}
+
+/* What is recorded after the copy does not show in it, and what was open then ends at that moment. */
+static void test_copy(void **state)
+{
+	struct ops_session *session = start_filed();
+	struct ops_range outer = begin_named("outer");
+	struct ops_recording_copy copy;
+	struct ops_trace *trace, *current;
+	const struct ops_trace_info *info;
+	uint64_t before_ns;
+
+	(void)state;
+	total_bytes = 0;
+	report_memory(0x1000, 100);
+	ops_range_end(begin_named("inner"));
+	usleep(20000);
+	before_ns = now_ns();
+	trace = copy_and_read(&copy);
+	info = ops_trace_info(trace);
+	assert_int_equal(copy.records, 3);
+	assert_int_equal(copy.dropped, 0);
+	assert_true(copy.seconds >= 0.02 && copy.seconds * 1e9 < (double)(now_ns() - before_ns) + 1e9);
+	assert_int_equal(copy.black_box[0], '\0');
+	assert_int_equal(count_flagged(trace, "outer", OPS_EVENT_UNFINISHED), 1);
+	assert_int_equal(count_flagged(trace, "inner", 0), 1);
+	assert_true(ops_trace_memory(trace, &(size_t){0}) != NULL);
+	assert_int_equal(info->lost, 0);
+	assert_in_range(info->stop_ns - info->start_ns, 20000000, (int64_t)(copy.seconds * 1e9) + 1000000);
+	ops_range_end(outer);
+	current = read_trace(path); /* the file itself, of a session that runs */
+	assert_int_equal(count_flagged(current, "outer", 0), 1);
+	assert_true(ops_trace_info(current)->stop_ns > info->stop_ns);
+	ops_trace_unref(current);
+	ops_trace_unref(trace);
+	ops_session_discard(session);
+}
+
+static void test_copy_refusals(void **state)
+{
+	struct ops_session *session = start_filed();
+	struct ops_recording_copy copy;
+	char copied[sizeof(path) + 8];
+	struct ops_error error;
+	FILE *file;
+
+	(void)state;
+	assert_int_equal(ops_recording_copy("/nowhere/1.oprec", "/nowhere/2.oprec", &copy, &error), OPS_IO);
+	assert_non_null(strstr(error.text, "cannot open '/nowhere/1.oprec'"));
+	assert_int_equal(ops_recording_copy(path, "/nowhere/2.oprec", &copy, &error), OPS_IO);
+	assert_non_null(strstr(error.text, "cannot create '/nowhere/2.oprec'"));
+	ops_session_discard(session);
+	file = fopen(path, "w");
+	assert_non_null(file);
+	fputs("text", file);
+	fclose(file);
+	snprintf(copied, sizeof(copied), "%s.copy", path);
+	assert_int_equal(ops_recording_copy(path, copied, &copy, &error), OPS_CORRUPT);
+	assert_non_null(strstr(error.text, "not a recording file"));
+	assert_int_equal(access(copied, F_OK), -1);
+}
+
 /* --- memory --------------------------------------------------------------------------------------------------------- */
 
 static void test_baseline(void **state)
@@ -175,6 +264,7 @@ static void check_numbers(const struct ops_trace *trace, bool from_the_start)
 static void test_threads_go_on(void **state)
 {
 	struct ops_session *session = start_filed();
+	struct ops_recording_copy copy;
 	pthread_t threads[SNAPSHOT_THREADS];
 
 	(void)state;
@@ -188,7 +278,9 @@ static void test_threads_go_on(void **state)
 
 		check_numbers(trace, true);
 		ops_trace_unref(trace);
-		usleep(1000);
+		trace = copy_and_read(&copy);
+		check_numbers(trace, true);
+		ops_trace_unref(trace);
 	}
 	__atomic_store_n(&finish, 1, __ATOMIC_RELAXED);
 	for (size_t i = 0; i < SNAPSHOT_THREADS; i++)
@@ -217,6 +309,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_open_is_unfinished, make_recording_folder, remove_recording_folder),
 		cmocka_unit_test_setup_teardown(test_window, make_recording_folder, remove_recording_folder),
 		cmocka_unit_test_setup_teardown(test_window_of_a_hang, make_recording_folder, remove_recording_folder),
+		cmocka_unit_test_setup_teardown(test_copy, make_recording_folder, remove_recording_folder),
+		cmocka_unit_test_setup_teardown(test_copy_refusals, make_recording_folder, remove_recording_folder),
 		cmocka_unit_test_setup_teardown(test_baseline, make_recording_folder, remove_recording_folder),
 		cmocka_unit_test_setup_teardown(test_threads_go_on, make_recording_folder, remove_recording_folder),
 		cmocka_unit_test(test_refusals),

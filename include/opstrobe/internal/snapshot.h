@@ -32,6 +32,19 @@ enum ops_code ops_session_snapshot(const struct ops_session *session, uint64_t l
 enum ops_code ops_trace_recover_last(const char *path, uint64_t last_ns, struct ops_trace **ret_trace,
                                      struct ops_recovery *ret_recovery, struct ops_error *error);
 
+/* What a copy of a recording file holds. */
+struct ops_recording_copy {
+	uint64_t records; /* events and memory records */
+	uint64_t dropped; /* older ones that a ring overwrote as intended */
+	double seconds;   /* length of the recording in it; 0 if its process had ended */
+	char black_box[416]; /* overhead of the black box as JSON, like the metadata `black_box`; empty: none */
+};
+
+/* Copies the recording file of a process, which may go on, so that ops_trace_read() of the copy returns what
+ * ops_trace_recover() would return now. Much faster than writing a trace: nothing is decoded. OPS_BUSY as for
+ * ops_session_snapshot(). */
+enum ops_code ops_recording_copy(const char *path, const char *output, struct ops_recording_copy *ret_copy, struct ops_error *error);
+
 #ifdef __cplusplus
 }
 #endif
