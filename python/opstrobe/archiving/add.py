@@ -267,7 +267,9 @@ class writer:
         texts = [field.name for field in [*plain, *_WHOSE_FIELDS] if _is_text(field.type)]
         near = [field.name for field in plain if field.name in _NEAR]
         self._schema = pyarrow.schema([*plain, *_WHOSE_FIELDS])
-        self._file = pyarrow.parquet.ParquetWriter(
+        from opstrobe.archiving.packages import parquet
+
+        self._file = parquet.ParquetWriter(
             os.path.join(folder, f"{table}.parquet"),
             self._schema,
             compression="zstd",

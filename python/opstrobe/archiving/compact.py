@@ -59,7 +59,9 @@ def _groups(parts: list[Part]) -> Iterator[list[Part]]:
 
 
 def _file(location: Location, part: Part, table: str) -> pyarrow.parquet.ParquetFile:
-    return pyarrow.parquet.ParquetFile(location.files.open(location.path(part.path, f"{table}.parquet"), "rb"))
+    from opstrobe.archiving.packages import parquet
+
+    return parquet.ParquetFile(location.files.open(location.path(part.path, f"{table}.parquet"), "rb"))
 
 
 def _fill(location: Location, group: list[Part], folder: str) -> None:

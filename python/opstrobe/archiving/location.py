@@ -24,11 +24,10 @@ import shutil
 import time
 import uuid
 
-from opstrobe.archiving.packages import fsspec, parquet
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+    from typing import Any, BinaryIO
 
 _MARK = "_opstrobe.json"
 _STAGING = "_staging"
@@ -99,9 +98,44 @@ _PACKAGES = {
 }
 
 
-def _open_url(name: str) -> tuple[fsspec.AbstractFileSystem, str]:
+class _LocalFiles:
+    """The functions of a file system of fsspec that reading needs."""
+
+    protocol = "file"
+
+    def invalidate_cache(self) -> None:
+        pass
+
+    def exists(self, path: str) -> bool:
+        return os.path.exists(path)
+
+    def open(self, path: str, mode: str) -> BinaryIO:
+        assert mode == "rb"
+        return open(path, "rb")
+
+    def cat_file(self, path: str) -> bytes:
+        with open(path, "rb") as file:
+            return file.read()
+
+    def find(self, root: str, *, detail: bool) -> dict[str, dict[str, int]]:
+        """The files below a directory, without those that another process removes meanwhile."""
+        assert detail
+        found = {}
+        for folder, _, names in os.walk(root, followlinks=True):
+            for name in names:
+                path = f"{folder}/{name}"
+                with contextlib.suppress(FileNotFoundError):
+                    found[path] = {"size": os.stat(path).st_size}
+        return found
+
+
+def _open_url(name: str) -> tuple[Any, str]:
     """The file system of a path or URL, and the path in it."""
-    scheme = name.partition("://")[0].rpartition("::")[2] if "://" in name else "file"
+    if "://" not in name:
+        return _LocalFiles(), os.path.abspath(os.path.expanduser(name))
+    from opstrobe.archiving.packages import fsspec
+
+    scheme = name.partition("://")[0].rpartition("::")[2]
     if scheme not in fsspec.available_protocols():
         raise ValueError(
             f"unknown protocol '{scheme}' in '{name}' (choose from s3, gs and abfs, which need the packages s3fs, gcsfs and adlfs, or "
@@ -247,6 +281,8 @@ class Location:
         return files
 
     def _files_in(self, part: Part) -> dict[str, str]:
+        from opstrobe.archiving.packages import parquet
+
         with self.files.open(self.path(part.path, f"{TRACES}.parquet"), "rb") as file:
             rows = parquet.ParquetFile(file).read().to_pylist()
         return {row.get("file") or row["trace"]: row["trace"] for row in rows}

@@ -1,10 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """The packages of the extra `archive`. Modules import them from here, so that a missing one is explained."""
 
+import importlib
+from typing import Any
+
 try:
     import duckdb as duckdb
-    import fsspec as fsspec
     import pyarrow as pyarrow
-    from pyarrow import parquet as parquet
 except ImportError as error:
     raise ImportError(f"archives need {error.name}: pip install 'opstrobe[archive]'", name=error.name) from error
+
+# Functions import these, because importing them takes as long as many queries.
+_LATER = {"fsspec": "fsspec", "parquet": "pyarrow.parquet"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    try:
+        return importlib.import_module(_LATER[name])
+    except ImportError as error:
+        raise ImportError(f"archives need {error.name}: pip install 'opstrobe[archive]'", name=error.name) from error

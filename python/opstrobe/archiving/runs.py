@@ -68,12 +68,14 @@ class Runs:
         self._runs.setdefault(run, []).append(rank)
 
     def _read(self, days: set[str]) -> None:
+        from opstrobe.archiving.packages import parquet
+
         days = days - self._days
         self._days |= days
         for part in self._location.parts() if days else ():
             if part.job == self.job and part.date in days and "ranks" in part.sizes:
                 path = self._location.path(part.path, "ranks.parquet")
                 with self._location.files.open(path, "rb") as file:
-                    rows = pyarrow.parquet.read_table(file, columns=list(_COLUMNS))
+                    rows = parquet.read_table(file, columns=list(_COLUMNS))
                 for row in rows.to_pylist():
                     self.add(str(row["run"]), _rank(row))
