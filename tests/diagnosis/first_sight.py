@@ -2,17 +2,21 @@
 """Records the programs of `first_sight/` as a user would, by the command, and scores the advice against `truth.toml`.
 
 `python first_sight.py` prints the table; `python first_sight.py NAME` one program's advice. `--recordings FOLDER` scores stored traces,
-`NAME.json.gz`, and how often the planted line is among the first lines with time that no finding explains. The programs were written before
+`NAME.json.gz`, and how often the planted line is among the first lines with time that no finding explains. `--gains FOLDER` compares the
+predicted gains of findings that name the cause with `measured_percent`. The programs were written before
 the rules were tried on them. This is not a test: what a rule finds at first sight is a measurement.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import pathlib
+import statistics
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from typing import Any
 
 import tomllib
@@ -21,6 +25,7 @@ FOLDER = pathlib.Path(__file__).parent / "first_sight"
 COMMAND = [str(pathlib.Path(sys.executable).parent / "opstrobe")]
 OPTIONS = ["--record-shapes", "--memory", "--with-stack", "--with-modules"]
 LINES = 3  # lines with time that no finding explains that a reader looks at
+NEAR = (0.1, 0.3)  # largest relative errors of predicted gains that are counted
 
 
 def advice(program: pathlib.Path) -> list[dict[str, Any]]:
@@ -50,17 +55,21 @@ def is_at(finding: dict[str, Any], program: pathlib.Path) -> bool:
     return is_planted(finding["where"], program)
 
 
-def score_recordings(folders: list[pathlib.Path]) -> None:
+def stored(folders: list[pathlib.Path]) -> Iterator[tuple[pathlib.Path, dict[str, Any], dict[str, Any]]]:
+    """Yields programs with a planted cause, their entries of `truth.toml`, and the advice on their recordings."""
     truth = tomllib.loads((FOLDER / "truth.toml").read_text())
+    for trace in sorted(each for folder in folders for each in folder.glob("*.json.gz")):
+        program = FOLDER / f"{trace.name.removesuffix('.json.gz')}.py"
+        if program.stem in truth and program.exists():
+            yield program, truth[program.stem], advise(trace)
+
+
+def score_recordings(folders: list[pathlib.Path]) -> None:
     planted = found = seen = 0
     print(
         "| program | first finding at the planted line | not explained | of that, rank of the planted line |\n|---|---|---|---|"
     )
-    for trace in sorted(each for folder in folders for each in folder.glob("*.json.gz")):
-        program = FOLDER / f"{trace.name.removesuffix('.json.gz')}.py"
-        if program.stem not in truth or not program.exists():
-            continue
-        advice = advise(trace)
+    for program, _, advice in stored(folders):
         rest = advice["not_explained"] or {"percent": 0, "lines": []}
         ranks = [rank for rank, line in enumerate(rest["lines"], 1) if is_planted([line], program)]
         at_first = bool(advice["findings"]) and is_at(advice["findings"][0], program)
@@ -75,6 +84,55 @@ def score_recordings(folders: list[pathlib.Path]) -> None:
         f"\nThe first finding is at the planted line in {found} of {planted}; it or one of the first {LINES} lines"
         f" that no finding explains in {seen}."
     )
+
+
+@dataclasses.dataclass
+class Gain:
+    program: str
+    finding: dict[str, Any]
+    is_of_steps: bool
+    measured: float
+
+    @property
+    def ratio(self) -> float:
+        return float(self.finding["predicted_gain_percent"]) / self.measured
+
+    def is_near(self, error: float) -> bool:
+        return abs(self.ratio - 1) <= error
+
+    @property
+    def is_held(self) -> bool:
+        lower, upper = self.finding["predicted_gain_lower_percent"], self.finding["predicted_gain_upper_percent"]
+        return bool(lower - 0.5 <= self.measured <= upper + 0.5)  # measured gains are rounded
+
+
+def totals(of: str, gains: list[Gain]) -> str:
+    near = " | ".join(f"{sum(gain.is_near(error) for gain in gains)}" for error in NEAR)
+    median = statistics.median(gain.ratio for gain in gains)
+    return f"| {of} | {len(gains)} | {near} | {sum(gain.is_held for gain in gains)} | {median:.2f} |"
+
+
+def score_gains(folders: list[pathlib.Path]) -> None:
+    gains: list[Gain] = []
+    print("| program | rule | share of | predicted | interval | measured | ratio |\n|---|---|---|---|---|---|---|")
+    for program, entry, advice in stored(folders):
+        named = next((f for f in advice["findings"] if f["id"] in entry["says"]), None)
+        if named is None or "measured_percent" not in entry:
+            continue
+        gain = Gain(program.stem, named, advice["base"]["steps"] is not None, entry["measured_percent"])
+        gains.append(gain)
+        print(
+            f"| {gain.program} | {named['id']} | {'a step' if gain.is_of_steps else 'the recording'}"
+            f" | {named['predicted_gain_bound']} {named['predicted_gain_percent']:.0f} %"
+            f" | {named['predicted_gain_lower_percent']:.0f} to {named['predicted_gain_upper_percent']:.0f} %"
+            f" | {gain.measured:.0f} % | {gain.ratio:.2f} |",
+            flush=True,
+        )
+    print("\n| rule | gains | within 10 % | within 30 % | in the interval | median ratio |\n|---|---|---|---|---|---|")
+    for rule in sorted({gain.finding["id"] for gain in gains}):
+        print(totals(rule, [gain for gain in gains if gain.finding["id"] == rule]))
+    if gains:
+        print(totals("all", gains))
 
 
 def main(names: list[str]) -> None:
@@ -110,5 +168,7 @@ def main(names: list[str]) -> None:
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--recordings"]:
         score_recordings([pathlib.Path(folder) for folder in sys.argv[2:]])
+    elif sys.argv[1:2] == ["--gains"]:
+        score_gains([pathlib.Path(folder) for folder in sys.argv[2:]])
     else:
         main(sys.argv[1:])

@@ -6,6 +6,7 @@
  *     advice_steps.c    steps, and which are steady
  *     advice_capture.c  when CUDA graphs are captured
  *     advice_claim.c    claims of rules, and their attribution
+ *     advice_interval.c intervals of predicted gains
  *     advice_frees.c    where the program releases memory
  *     advice_memory.c   the row of each memory record
  *     advice_parts.c    which part of a storage an operator reads
@@ -182,6 +183,8 @@ struct advice_finding {
 	struct ops_string detail; /* beginning of the advice; "": none */
 	double gain_ms;           /* per step */
 	double gain_pct;
+	double noise;             /* standard error of the gain between steps, relative to it; 0: unknown */
+	double lower_pct, upper_pct; /* the interval of the gain; set by advice_set_interval() */
 	struct advice_proof proof;
 	bool always;              /* report regardless of the gain, with at least this severity */
 	enum advice_severity severity_min;
@@ -733,6 +736,7 @@ struct advice_spread {
 	size_t steps; /* steps that have claims */
 	double usual; /* share of the claimed time that remains if no step may have many times more of it than the
 	               * median step */
+	double noise; /* standard error of the claimed time of a step, relative to it; 0: unknown */
 };
 bool advice_find_spread(const struct advice_result *result, struct advice_spread *ret_spread); /* returns false if out of memory */
 
@@ -780,6 +784,9 @@ void advice_attribute(struct advice *advice, struct advice_result *results, size
 /* Adds the findings that matter to the report, the largest gain first. Their total gain is at most `left_pct` of a
  * step; sets `left_pct` to the remainder. Sorts the findings. */
 bool advice_report_add(struct advice_report *report, struct advice_finding *findings, size_t count, double *left_pct);
+
+/* Sets the interval of the final gain. */
+void advice_set_interval(struct advice_finding *finding);
 
 void advice_report_release(struct advice_report *report);
 /* Copies a text, and those of a place, into the report. Return false if out of memory. */

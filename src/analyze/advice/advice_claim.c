@@ -2,6 +2,7 @@
  *
  * Attribution: decides which rule gets time that several rules claim.
  */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -103,6 +104,19 @@ static int64_t advice_claim_attribute(struct advice *advice, struct advice_resul
  * caches. */
 #define ACCIDENT 3
 
+/* Steps without claims count as well. */
+static double noise_of(const int64_t *by_step, size_t used, size_t steps, double sum_ns, double most_ns)
+{
+	double mean_ns = steps ? sum_ns / (double)steps : 0, squares = (double)(steps - used) * mean_ns * mean_ns;
+
+	for (size_t i = 0; i < used; i++) {
+		double apart_ns = ((double)by_step[i] < most_ns ? (double)by_step[i] : most_ns) - mean_ns;
+
+		squares += apart_ns * apart_ns;
+	}
+	return steps > 1 && mean_ns > 0 ? sqrt(squares / (double)(steps - 1) / (double)steps) / mean_ns : 0;
+}
+
 bool advice_find_spread(const struct advice_result *result, struct advice_spread *ret_spread)
 {
 	const struct advice *advice = result->advice;
@@ -127,8 +141,8 @@ bool advice_find_spread(const struct advice_result *result, struct advice_spread
 		all_ns += (double)by_step[i];
 		usual_ns += (double)by_step[i] < most_ns ? (double)by_step[i] : most_ns;
 	}
+	*ret_spread = (struct advice_spread){used, all_ns > 0 ? usual_ns / all_ns : 1, noise_of(by_step, used, advice->step_count, usual_ns, most_ns)};
 	ops_free(by_step);
-	*ret_spread = (struct advice_spread){used, all_ns > 0 ? usual_ns / all_ns : 1};
 	return true;
 }
 

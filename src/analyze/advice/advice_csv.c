@@ -10,7 +10,7 @@
 
 struct finding_row {
 	const char *id, *severity, *confidence, *bound, *title;
-	double gain_ms, gain_percent, measured_percent, measured_lower, measured_upper;
+	double gain_ms, gain_percent, gain_lower, gain_upper, measured_percent, measured_lower, measured_upper;
 	int64_t line;
 	struct ops_string file, function, module, operator, evidence;
 };
@@ -23,6 +23,10 @@ static const struct result_column finding_columns[] = {
 	 .about = "Time of a step that a change is predicted to save", RESULT_FIELD(struct finding_row, gain_ms)},
 	{.name = "predicted_gain_percent", .type = RESULT_PERCENT, .about = "The same, of a step",
 	 RESULT_FIELD(struct finding_row, gain_percent)},
+	{.name = "predicted_gain_lower_percent", .type = RESULT_PERCENT, .about = "Lower end of its interval",
+	 RESULT_FIELD(struct finding_row, gain_lower)},
+	{.name = "predicted_gain_upper_percent", .type = RESULT_PERCENT, .about = "Upper end of its interval",
+	 RESULT_FIELD(struct finding_row, gain_upper)},
 	{.name = "predicted_gain_bound", .type = RESULT_TEXT, .about = "Whether the gain is an estimate, a lower or an upper bound",
 	 RESULT_FIELD(struct finding_row, bound)},
 	{.name = "measured_gain_percent", .type = RESULT_PERCENT, .about = "Time of a step that its fix saved (opstrobe prove)",
@@ -60,6 +64,8 @@ void advice_write_csv(const struct advice_report *report, struct ops_buffer *out
 			.confidence = advice_confidence_name(finding->confidence),
 			.gain_ms = result_round(finding->gain_ms, 3),
 			.gain_percent = result_round(finding->gain_pct, 2),
+			.gain_lower = result_round(finding->lower_pct, 2),
+			.gain_upper = result_round(finding->upper_pct, 2),
 			.bound = advice_bound_name(finding->rule->bound),
 			.measured_percent = finding->proof.is_known ? result_round(finding->proof.gain_pct, 2) : NAN,
 			.measured_lower = finding->proof.is_known ? result_round(finding->proof.lower_pct, 2) : NAN,

@@ -11,6 +11,7 @@
 #include "base/alloc.h"
 #include "base/order.h"
 #include "base/text.h"
+#include "derive/flops.h"
 #include "trace/names.h"
 
 /* Minimum number of iterations; fewer are blocks of a model or parts of a step. */
@@ -43,6 +44,12 @@ struct visit {
 	uint32_t arrival; /* how often the call has reached it from another line, or has reached an unknown line */
 };
 
+/* Outermost operators of one name with equal inputs. */
+struct kind {
+	int64_t quickest_ns;
+	int64_t flops;
+};
+
 struct search {
 	struct ops_map iterations_by_key;
 	struct ops_map visits_by_call;
@@ -52,7 +59,8 @@ struct search {
 	OPS_ARRAY(struct iteration) iterations;
 	int64_t *quickest_ns; /* by name */
 	struct ops_map kinds; /* of outermost operators, by name and inputs */
-	OPS_ARRAY(int64_t) quickest_of_kind_ns;
+	OPS_ARRAY(struct kind) of_kind;
+	double flops_per_ns;  /* the highest of an operator with many operations; 0: unknown */
 	uint8_t *slicing;     /* by name */
 	uint8_t *reading;
 	uint8_t *choosing;
@@ -174,22 +182,6 @@ static bool join_rounds(struct search *search, struct advice *advice)
  * microsecond. */
 #define SMALL_ELEMENTS 4096
 
-/* Returns the time of an operator beyond its call overhead: for a large operator, beyond the fastest one of the same
- * name. */
-static int64_t work_of(const struct search *search, const struct advice *advice, uint32_t row)
-{
-	int64_t call_ns = search->quickest_ns[advice->events->name[row]], elements;
-	uint8_t dtype;
-
-	/* Selecting a row takes no longer for a large tensor. */
-	if (search->slicing[advice->events->name[row]])
-		return 0;
-	elements = advice_elements(advice, row, &dtype);
-	if (elements <= SMALL_ELEMENTS)
-		return 0;
-	return advice_ns(advice, row) - (call_ns < CALL_NS_MAX ? call_ns : CALL_NS_MAX);
-}
-
 static uint64_t operator_kind(const struct advice *advice, uint32_t row)
 {
 	return (uint64_t)advice->events->name[row] << 32 | advice->events->inputs[row];
@@ -202,6 +194,41 @@ static bool has_kind(const struct advice *advice, uint32_t row)
 	return !(advice->has & ADVICE_NEEDS_DEVICE) && advice->events->inputs && advice->events->inputs[row] != OPS_NONE;
 }
 
+static const struct kind *kind_of_operator(const struct search *search, const struct advice *advice, uint32_t row)
+{
+	return &search->of_kind.items[ops_map_find(&search->kinds, operator_kind(advice, row))];
+}
+
+/* Operators with fewer operations do not show how quickly the machine computes. */
+#define MANY_FLOPS 1000000
+
+/* Returns the part of the time of a small operator that its operations take in an operator for all iterations. The share is that of the
+ * quickest equal operator, since a busy machine makes others slower. */
+static int64_t arithmetic_ns(const struct search *search, const struct advice *advice, uint32_t row)
+{
+	const struct kind *kind = has_kind(advice, row) ? kind_of_operator(search, advice, row) : NULL;
+	double needed_ns = kind && search->flops_per_ns > 0 ? (double)kind->flops / search->flops_per_ns : 0;
+	double share = needed_ns > 0 && kind->quickest_ns > 0 ? needed_ns / (double)kind->quickest_ns : 0;
+
+	return (int64_t)((double)advice_ns(advice, row) * (share < 1 ? share : 1));
+}
+
+/* Returns the time of an operator beyond its call overhead: for a large operator, beyond the fastest one of the same
+ * name. */
+static int64_t work_of(const struct search *search, const struct advice *advice, uint32_t row)
+{
+	int64_t call_ns = search->quickest_ns[advice->events->name[row]], elements;
+	uint8_t dtype;
+
+	/* Selecting a row takes no longer for a large tensor. */
+	if (search->slicing[advice->events->name[row]])
+		return 0;
+	elements = advice_elements(advice, row, &dtype);
+	if (elements <= SMALL_ELEMENTS)
+		return arithmetic_ns(search, advice, row);
+	return advice_ns(advice, row) - (call_ns < CALL_NS_MAX ? call_ns : CALL_NS_MAX);
+}
+
 /* A busy machine makes operators slower, most of all those that share their work with another thread, so an operator counts with
  * at most twice the time of the quickest one with equal inputs. */
 #define SLOWER_MAX 2
@@ -212,7 +239,7 @@ static int64_t typical_ns(const struct search *search, const struct advice *advi
 
 	if (!has_kind(advice, row))
 		return ns;
-	most_ns = SLOWER_MAX * search->quickest_of_kind_ns.items[ops_map_find(&search->kinds, operator_kind(advice, row))];
+	most_ns = SLOWER_MAX * kind_of_operator(search, advice, row)->quickest_ns;
 	return ns < most_ns ? ns : most_ns;
 }
 
@@ -463,17 +490,22 @@ static void keep_least(int64_t *least, int64_t ns)
 static bool find_quickest(struct search *search, const struct advice *advice)
 {
 	for (uint32_t row = 0; row < advice->events->count; row++) {
-		int64_t *of_kind;
+		struct ops_demand demand;
+		struct kind *kind;
 
 		if (!advice_is_operator(advice, row))
 			continue;
 		keep_least(&search->quickest_ns[advice->events->name[row]], advice_ns(advice, row));
 		if ((advice->zone[row] & ADVICE_IN_OPERATOR) || !has_kind(advice, row))
 			continue;
-		of_kind = OPS_ARRAY_AT(&search->quickest_of_kind_ns, ops_map_number(&search->kinds, operator_kind(advice, row)));
-		if (!of_kind)
+		kind = OPS_ARRAY_AT(&search->of_kind, ops_map_number(&search->kinds, operator_kind(advice, row)));
+		if (!kind)
 			return false;
-		keep_least(of_kind, advice_ns(advice, row));
+		if (!kind->quickest_ns && ops_demand_within(advice->trace, row, advice->operators, &demand))
+			kind->flops = demand.flops;
+		keep_least(&kind->quickest_ns, advice_ns(advice, row));
+		if (kind->flops >= MANY_FLOPS && kind->quickest_ns > 0 && (double)kind->flops / (double)kind->quickest_ns > search->flops_per_ns)
+			search->flops_per_ns = (double)kind->flops / (double)kind->quickest_ns;
 	}
 	return true;
 }
@@ -533,7 +565,7 @@ bool advice_find_loops(struct advice *advice)
 	ops_map_release(&search.unbound);
 	OPS_ARRAY_RELEASE(&search.iterations);
 	ops_map_release(&search.kinds);
-	OPS_ARRAY_RELEASE(&search.quickest_of_kind_ns);
+	OPS_ARRAY_RELEASE(&search.of_kind);
 	ops_free(search.quickest_ns);
 	ops_free(search.slicing);
 	ops_free(search.reading);

@@ -420,6 +420,7 @@ static bool advice_report_report(struct advice_result *result, const struct advi
 	gain_ns = !(gain_ns > 0) || advice->incomplete ? 0 : gain_ns < (double)advice->steps_ns ? gain_ns : (double)advice->steps_ns;
 	finding.gain_ms = advice_step_ms(advice, gain_ns);
 	finding.gain_pct = advice_percent(advice, gain_ns);
+	finding.noise = spread.noise;
 	finding.proof = advice_find_proof(advice, result->rule->id);
 	if (finding.gain_pct < GAIN_LOW_PCT && !finding.always)
 		return true;
@@ -518,6 +519,7 @@ bool advice_report_add(struct advice_report *report, struct advice_finding *find
 			continue;
 		*left_pct -= finding->gain_pct;
 		finding->severity = severity_of(finding);
+		advice_set_interval(finding);
 		if (!OPS_ARRAY_APPEND(&report->findings, *finding))
 			return false;
 	}

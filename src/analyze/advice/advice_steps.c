@@ -59,7 +59,7 @@ static bool median_steps(const struct advice *advice, int64_t ret_ns[OPS_ITERATI
 #define MORE_CALLS 1.1
 #define RECUR_MIN 3
 
-static bool keep_recurring(const struct advice *advice, const int64_t *calls, uint8_t *steady)
+static bool keep_recurring(const struct advice *advice, const int64_t *calls, uint8_t *steady, bool *ret_kept)
 {
 	size_t steps = advice->views->steps.count, first = 0, longer = 0, recurring = 0;
 	int64_t *sorted;
@@ -80,6 +80,7 @@ static bool keep_recurring(const struct advice *advice, const int64_t *calls, ui
 		recurring += !steady[i] && (double)calls[i] > more;
 	for (size_t i = first; i < steps && recurring >= RECUR_MIN; i++)
 		steady[i] |= (double)calls[i] > more;
+	*ret_kept = recurring >= RECUR_MIN;
 	ops_free(sorted);
 	return true;
 }
@@ -199,14 +200,15 @@ static uint8_t *find_steady(const struct advice *advice)
 	size_t steps = advice->views->steps.count;
 	uint8_t *steady = ops_alloc_zeroed(steps + 1, 1);
 	int64_t *calls = count_step_calls(advice), median_ns[OPS_ITERATION_KIND_COUNT];
-	bool done = steady && calls && median_steps(advice, median_ns);
+	bool recur = false, done = steady && calls && median_steps(advice, median_ns);
 
 	for (size_t i = 0; done && i < steps; i++)
 		steady[i] = advice_steps_length(advice, i) / UNSTEADY <= median_ns[advice->views->steps.items[i].kind];
-	done = done && keep_recurring(advice, calls, steady);
+	done = done && keep_recurring(advice, calls, steady, &recur);
 	if (done) {
 		leave_out_capturing(advice, steady);
-		if (advice->machine.has_waits && !advice_is_oversubscribed(advice))
+		/* Longer steps wait more often. Without them the others would not represent the program. */
+		if (advice->machine.has_waits && !advice_is_oversubscribed(advice) && !recur)
 			leave_out_waiting(advice, steady);
 		done = leave_out_slower(advice, calls, steady);
 	}

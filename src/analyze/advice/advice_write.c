@@ -82,6 +82,7 @@ static void advice_write_proof(struct ops_json_writer *json, const struct advice
 }
 
 #define GAIN_ROOM 128
+#define GAIN_TEXT_ROOM 512
 /* "waited for a CPU: 23.0 %", which every gain has next to it if the machine distorted the figures. Returns false if not. */
 static bool format_gain_warning(const struct advice_report *report, char ret_text[GAIN_ROOM])
 {
@@ -113,6 +114,8 @@ static void write_finding(struct ops_json_writer *json, const struct advice_repo
 	}
 	ops_json_member_number(json, "predicted_gain_ms_per_step", finding->gain_ms);
 	ops_json_member_number(json, "predicted_gain_percent", finding->gain_pct);
+	ops_json_member_number(json, "predicted_gain_lower_percent", finding->lower_pct);
+	ops_json_member_number(json, "predicted_gain_upper_percent", finding->upper_pct);
 	ops_json_member_text(json, "predicted_gain_bound", advice_bound_name(finding->rule->bound));
 	ops_json_key(json, "predicted_gain_warning");
 	if (format_gain_warning(report, warning))
@@ -361,25 +364,29 @@ bool advice_is_per_step(const struct advice_report *report)
 	return report->steps || report->traces > 1;
 }
 
-/* ": saves about 12.3 ms a step (4.5 %; waited for a CPU: 23.0 %)" */
-static void format_gain(const struct advice_report *report, const struct advice_finding *finding, char text[2 * GAIN_ROOM])
+/* ": saves about 12.3 ms a step (4.5 %, between 2.0 % and 9.8 %; waited for a CPU: 23.0 %)" */
+static void format_gain(const struct advice_report *report, const struct advice_finding *finding, bool with_interval, char text[GAIN_TEXT_ROOM])
 {
-	char ms[OPS_FORMAT_ROOM], warning[GAIN_ROOM];
+	char ms[OPS_FORMAT_ROOM], warning[GAIN_ROOM], interval[GAIN_ROOM] = "";
 	bool warns = format_gain_warning(report, warning);
 
 	if (!gains(finding))
 		return;
+	if (with_interval)
+		snprintf(interval, sizeof(interval), ", between %s and %s", ops_figure_of_percent(finding->lower_pct).text,
+		         ops_figure_of_percent(finding->upper_pct).text);
 	ops_format_duration(ms, finding->gain_ms * 1e6);
-	snprintf(text, 2 * GAIN_ROOM, ": saves %s %s%s (%s%s%s)", advice_bound_name(finding->rule->bound), ms,
-	         advice_is_per_step(report) ? " a step" : "", ops_figure_of_percent(finding->gain_pct).text, warns ? "; " : "", warns ? warning : "");
+	snprintf(text, GAIN_TEXT_ROOM, ": saves %s %s%s (%s%s%s%s)", advice_bound_name(finding->rule->bound), ms,
+	         advice_is_per_step(report) ? " a step" : "", ops_figure_of_percent(finding->gain_pct).text, interval, warns ? "; " : "",
+	         warns ? warning : "");
 }
 
 static void append_judgement(const struct advice_style *style, const struct advice_report *report,
                              const struct advice_finding *finding)
 {
-	char text[512], gain[2 * GAIN_ROOM] = "";
+	char text[2 * GAIN_TEXT_ROOM], gain[GAIN_TEXT_ROOM] = "";
 
-	format_gain(report, finding, gain);
+	format_gain(report, finding, true, gain);
 	snprintf(text, sizeof(text), "%s%s, confidence %s [%s]", advice_severity_name(finding->severity), gain,
 	         advice_confidence_name(finding->confidence), finding->rule->id);
 	advice_append_words(style, ADVICE_OF_RULE, text, strlen(text));
@@ -586,9 +593,9 @@ void advice_write_brief(const struct advice_report *report, struct ops_buffer *o
 
 	for (size_t i = 0; i < shown; i++) {
 		const struct advice_finding *finding = &report->findings.items[i];
-		char gain[2 * GAIN_ROOM] = "";
+		char gain[GAIN_TEXT_ROOM] = "";
 
-		format_gain(report, finding, gain);
+		format_gain(report, finding, false, gain);
 		ops_buffer_printf(out, "%zu. %s%s\n", i + 1, finding->rule->title, gain);
 		if (finding->where_count)
 			append_where(&style, &finding->where[0]);

@@ -4,19 +4,26 @@
  * with zeros, accumulated, and processed completely by the optimizer.
  */
 #include "analyze/advice/advice.h"
+#include "base/text.h"
 
 /* Minimum ratio of the rows of the table to the rows that a batch looks up, since sparse gradients have an overhead. */
 #define RATIO_MIN 16
 
 struct table {
 	int64_t elements;
-	double touched; /* share of the rows that are looked up */
-	uint32_t site;  /* place of the lookup */
+	int64_t rows;
+	int64_t looked_up; /* rows of all lookups in all steps */
+	uint32_t site;     /* place of the first lookup */
 };
 
 struct tables {
 	OPS_ARRAY(struct table) items;
 	int64_t rows, looked_up;
+};
+
+/* aten::embedding_dense_backward(grad_output, indices, num_weights, …) */
+struct lookup {
+	int64_t rows, looked_up, dimension;
 };
 
 static struct table *rule_embedding_table_of(struct tables *tables, int64_t elements)
@@ -28,27 +35,48 @@ static struct table *rule_embedding_table_of(struct tables *tables, int64_t elem
 	return NULL;
 }
 
-/* aten::embedding_dense_backward(grad_output, indices, num_weights, …) */
-static bool add_backward(struct tables *tables, const struct advice *advice, struct advice_result *result, uint32_t row)
+/* Returns false if its inputs are unknown. */
+static bool read_lookup(const struct advice *advice, uint32_t row, struct lookup *ret_lookup)
 {
 	struct ops_input grad, indices, weights;
-	int64_t rows, looked_up, dimension;
 
 	if (!advice_input(advice, row, 0, &grad) || !advice_input(advice, row, 1, &indices) ||
 	    !advice_input(advice, row, 2, &weights) || weights.tag != OPS_INPUT_INT || grad.tag != OPS_INPUT_TENSOR || !grad.n)
+		return false;
+	*ret_lookup = (struct lookup){ops_input_int(&weights, 0), advice_input_elements(&indices), ops_input_int(&grad, (size_t)grad.n - 1)};
+	return ret_lookup->looked_up > 0 && ret_lookup->rows > 0;
+}
+
+/* Finds tables of which a lookup reads few rows. Others of the same table make and add dense gradients as well. */
+static bool find_table(struct tables *tables, const struct advice *advice, uint32_t row)
+{
+	struct lookup lookup;
+
+	if (!read_lookup(advice, row, &lookup) || lookup.rows / RATIO_MIN < lookup.looked_up)
 		return true;
-	rows = ops_input_int(&weights, 0);
-	looked_up = advice_input_elements(&indices);
-	dimension = ops_input_int(&grad, (size_t)grad.n - 1);
-	if (looked_up <= 0 || rows / RATIO_MIN < looked_up)
+	tables->rows = lookup.rows > tables->rows ? lookup.rows : tables->rows;
+	tables->looked_up = lookup.looked_up > tables->looked_up ? lookup.looked_up : tables->looked_up;
+	if (rule_embedding_table_of(tables, ops_product(lookup.rows, lookup.dimension)))
 		return true;
-	tables->rows = rows > tables->rows ? rows : tables->rows;
-	tables->looked_up = looked_up > tables->looked_up ? looked_up : tables->looked_up;
-	advice_add_share(result, row, (1 - (double)looked_up / (double)rows) * advice_work_share(advice, row));
-	if (rule_embedding_table_of(tables, ops_product(rows, dimension)))
-		return true;
-	return OPS_ARRAY_APPEND(&tables->items, (struct table){ops_product(rows, dimension), (double)looked_up / (double)rows,
-	                                                       advice->site[row]});
+	return OPS_ARRAY_APPEND(&tables->items, (struct table){.elements = ops_product(lookup.rows, lookup.dimension), .rows = lookup.rows,
+	                                                       .site = advice->site[row]});
+}
+
+/* Returns the share of the rows of a table that none of a number of lookups reads. */
+static double untouched(int64_t looked_up, int64_t rows)
+{
+	return looked_up < rows ? 1 - (double)looked_up / (double)rows : 0;
+}
+
+static void add_backward(struct tables *tables, const struct advice *advice, struct advice_result *result, uint32_t row)
+{
+	struct lookup lookup;
+	struct table *table = read_lookup(advice, row, &lookup) ? rule_embedding_table_of(tables, ops_product(lookup.rows, lookup.dimension)) : NULL;
+
+	if (!table)
+		return;
+	table->looked_up = ops_sum(table->looked_up, lookup.looked_up);
+	advice_add_share(result, row, untouched(lookup.looked_up, lookup.rows) * advice_work_share(advice, row));
 }
 
 /* Returns the number of elements of the first tensor, or of the largest one in a list, which a foreach or fused
@@ -71,6 +99,18 @@ static int64_t listed_elements(const struct advice *advice, uint32_t row)
 	return elements;
 }
 
+/* Returns true for an operator of an optimizer, or one by which the engine adds gradients outside of the nodes that make them. */
+static bool is_after_nodes(const struct advice *advice, uint32_t row)
+{
+	uint32_t parent = advice->events->parent[row];
+
+	if (advice->zone[row] & ADVICE_IN_LOADER)
+		return false;
+	if (advice->zone[row] & ADVICE_IN_OPTIMIZER)
+		return !(advice->zone[row] & ADVICE_IN_OPERATOR);
+	return (advice->zone[row] & ADVICE_IN_BACKWARD) && parent != OPS_NONE && ops_string_starts(advice_name(advice, parent), "autograd::engine::");
+}
+
 static const char *const names[] = {"aten::embedding_dense_backward", NULL};
 static const char *const making[] = {"*: Embedding.__init__", NULL}; /* where `sparse` is set */
 
@@ -81,18 +121,22 @@ static bool rule_embedding_find(const struct advice *advice, struct advice_resul
 
 	for (uint32_t row = 0; done && row < advice->events->count; row++)
 		if (result->which[advice->events->name[row]] && advice_counts(advice, row) && !advice_is_claimed(result, row))
-			done = add_backward(&tables, advice, result, row);
-	/* The optimizer then processes the complete table, because of the lookup. */
+			done = find_table(&tables, advice, row);
+	for (uint32_t row = 0; done && tables.items.count && row < advice->events->count; row++)
+		if (result->which[advice->events->name[row]] && advice_counts(advice, row) && !advice_is_claimed(result, row))
+			add_backward(&tables, advice, result, row);
+	/* The engine adds the gradients of several lookups, and the optimizer processes the complete table, because of the lookups. */
 	for (uint32_t row = 0; done && tables.items.count && row < advice->events->count; row++) {
 		const struct table *table;
 
 		if (!advice_is_operator(advice, row) || !advice_counts(advice, row) || advice_is_claimed(result, row) ||
-		    (advice->zone[row] & (ADVICE_IN_OPERATOR | ADVICE_IN_LOADER)) || result->which[advice->events->name[row]])
+		    !is_after_nodes(advice, row) || result->which[advice->events->name[row]])
 			continue;
 		table = rule_embedding_table_of(&tables, listed_elements(advice, row));
-		if (table && (advice->zone[row] & ADVICE_IN_OPTIMIZER))
+		if (table)
 			advice_add_at(result, table->site, row,
-			              advice_claim_share(result, row, (1 - table->touched) * advice_work_share(advice, row)));
+			              advice_claim_share(result, row, untouched(table->looked_up / (int64_t)advice->step_count, table->rows) *
+			                                              advice_work_share(advice, row)));
 	}
 	result->also = advice_only_call(advice, making);
 	done = done && advice_report_costs(result, "Each lookup computes and applies gradients of %lld rows, where the batch "
@@ -106,7 +150,7 @@ const struct advice_rule advice_rule_embedding = {
 	.id = "dense-embedding-gradient",
 	.title = "An embedding has dense gradients",
 	.condition = "aten::embedding_dense_backward runs on a table with at least 16 times the rows that are looked up.",
-	.gain = "the share of the other rows, in this operator and in the operators of the optimizer on the table",
+	.gain = "the share of the other rows, in this operator and in those that add gradients of the table or update it",
 	.explanation = "The gradient of a lookup is zero except for the rows that were looked up. A dense gradient is as large "
 		       "as the table, and so is the work of the optimizer.",
 	.advice = "Use nn.Embedding(…, sparse=True) or nn.EmbeddingBag(…, sparse=True), with SGD, Adagrad or "

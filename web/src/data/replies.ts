@@ -268,7 +268,10 @@ export interface Finding {
 	advice: string;
 	predicted_gain_ms_per_step: number | null;
 	predicted_gain_percent: number | null;
-	/** Meaning of the two predicted gains. */
+	/** The interval of the gain. */
+	predicted_gain_lower_percent: number | null;
+	predicted_gain_upper_percent: number | null;
+	/** Meaning of the predicted gains. */
 	predicted_gain_bound: "about" | "at least" | "at most";
 	/** "waited for a CPU: 23.0 %", if that distorted the figures. */
 	predicted_gain_warning: string | null;

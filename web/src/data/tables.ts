@@ -692,6 +692,8 @@ export const TABLES = {
 		confidence: { title: "confidence", kind: "text", about: "high, medium or low" },
 		predicted_gain_ms_per_step: { title: "predicted_gain_ms_per_step", kind: "number", about: "Time of a step that a change is predicted to save", unit: "ms" },
 		predicted_gain_percent: { title: "predicted_gain_percent", kind: "pct", about: "The same, of a step" },
+		predicted_gain_lower_percent: { title: "predicted_gain_lower_percent", kind: "pct", about: "Lower end of its interval" },
+		predicted_gain_upper_percent: { title: "predicted_gain_upper_percent", kind: "pct", about: "Upper end of its interval" },
 		predicted_gain_bound: { title: "predicted_gain_bound", kind: "text", about: "Whether the gain is an estimate, a lower or an upper bound" },
 		measured_gain_percent: { title: "measured_gain_percent", kind: "pct", about: "Time of a step that its fix saved (opstrobe prove)" },
 		measured_gain_lower_percent: { title: "measured_gain_lower_percent", kind: "pct", about: "Lower bound of it" },
