@@ -10,7 +10,7 @@
 #include "analyze/views/views.h"
 #include "derive/waits.h"
 
-#define VIEW_OUTLIERS_MAX 5
+#define VIEW_OUTLIERS_MAX 3
 #define VIEW_CAUSES_MAX 4
 #define VIEW_WAITED_MUCH 0.1 /* share of the steps' time above which the machine distorted the figures */
 

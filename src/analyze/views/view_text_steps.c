@@ -218,8 +218,12 @@ static void put_outliers(struct page *page, const struct view_step_stats *stats)
 		page_table(page, ops_buffer_text(&title), &table, 0);
 		ops_buffer_release(&title);
 	}
-	if (stats->outliers_in_all > stats->outlier_count)
-		ops_buffer_printf(&page->out, "\nand %zu more slow steps\n", stats->outliers_in_all - stats->outlier_count);
+	if (stats->outliers_in_all > stats->outlier_count) {
+		size_t more = stats->outliers_in_all - stats->outlier_count;
+
+		ops_buffer_printf(&page->out, "\nand %s more slow %s%s\n", ops_figure_of_number((double)more).text,
+		                  step_word(page->views), more == 1 ? "" : "s");
+	}
 }
 
 bool page_steps(struct page *page)

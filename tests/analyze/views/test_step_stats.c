@@ -100,6 +100,33 @@ static void slow_steps_are_explained(void **state)
 	expect_cause(rows, "{\"what\":\"allocations\",\"title\":\"allocations\",\"is_count\":true,\"value\":12,\"typical\":0}");
 }
 
+/* The three longest of five slow steps are explained, in the order of the steps; a line counts the others. */
+static void three_slow_steps_are_explained(void **state)
+{
+	char rows[8192], *text;
+	int size = 0, at = 0;
+
+	(void)state;
+	for (int i = 0; i < 20; i++) {
+		int length = i % 4 == 3 ? 500 - 10 * i : 100 + i % 3;
+
+		size += snprintf(rows + size, sizeof(rows) - (size_t)size,
+		                 "{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"ProfilerStep#%d\",\"pid\":1,\"tid\":1,\"ts\":%d,\"dur\":%d},",
+		                 i, at, length);
+		at += length;
+	}
+	text = text_of(rows, "", 0);
+	assert_has(text, "slow step 3 ");
+	assert_has(text, "slow step 7 ");
+	assert_has(text, "slow step 11 ");
+	assert_null(strstr(text, "slow step 15"));
+	assert_has(text, "\nand 2 more slow steps\n");
+	ops_free(text);
+	text = scene_views(rows, "");
+	assert_has(text, "\"outlier_count\":5,");
+	ops_free(text);
+}
+
 /* Steps that differ little, and few steps, have no outliers. */
 static void steady_steps_are_not_slow(void **state)
 {
@@ -172,6 +199,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(steps_have_a_median),
 		cmocka_unit_test(slow_steps_are_explained),
+		cmocka_unit_test(three_slow_steps_are_explained),
 		cmocka_unit_test(steady_steps_are_not_slow),
 		cmocka_unit_test(iterations_are_compared_by_kind),
 		cmocka_unit_test(steps_wait_for_a_processor),

@@ -23,7 +23,7 @@ export function SlowSteps({ trace, steps, places }: SlowStepsProps) {
 					<SlowStep key={outlier.name} trace={trace} outlier={outlier} place={places.get(outlier.name)} />
 				))}
 			</ul>
-			{more > 0 && <p class="panel-foot soft">{`and ${more} more slow steps`}</p>}
+			{more > 0 && <p class="panel-foot soft">{`and ${formatCount(more)} more slow ${more === 1 ? "step" : "steps"}`}</p>}
 		</section>
 	);
 }
