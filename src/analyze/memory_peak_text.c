@@ -76,7 +76,7 @@ static const struct result_column block_columns[] = {
 
 static double memory_peak_text_percent_of(const struct page *page, int64_t bytes)
 {
-	return page->peak->bytes ? result_round(100.0 * (double)bytes / (double)page->peak->bytes, 2) : 0;
+	return page->peak->bytes ? 100.0 * (double)bytes / (double)page->peak->bytes : 0;
 }
 
 /* Writes a table; `all` is the number of rows before truncation. */

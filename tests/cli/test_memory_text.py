@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What holds memory at the peak, as text: the largest shares first, and a name for what is in no module, operator or line."""
 
+import json
 import pathlib
 import re
 
@@ -14,3 +15,17 @@ def test_the_largest_shares_come_first(opstrobe):
         shares = [float(share) for share in re.findall(r"([\d.]+) %", table)]
         assert len(shares) > 2 and shares == sorted(shares, reverse=True), table
     assert "(outside modules)" in text and "(unknown)" in text and "(none)" not in text
+
+
+def test_shares_are_rounded_once(opstrobe):
+    """19.847 % is 19.8 %, not the 19.9 % of 19.85 %; less than 0.01 % is not 0 %."""
+    rows = json.loads(opstrobe("memory", "--format", "json", str(TRACE)).stdout)["table"]["rows"]
+    text = opstrobe("memory", str(TRACE)).stdout
+    (all_bytes,) = [row[4] for row in rows if row[1] == "all"]
+    for _, held_by, name, _, size, *_ in rows:
+        if held_by == "category" and size:
+            percent = 100 * size / all_bytes
+            shown = (
+                "<0.01" if percent < 0.005 else f"{percent:.{2 if percent < 9.995 else 1 if percent < 99.95 else 0}f}"
+            )
+            assert re.search(rf" {shown} %  {name}\n", text), (name, shown, text)
