@@ -162,15 +162,13 @@ static char *dump_output_of(const struct dump_request *request, const char *suff
 static void print_written(const char *path, const struct ops_trace *trace, long pid, uint64_t last_ns)
 {
 	const struct ops_trace_info *info = ops_trace_info(trace);
-	double seconds = (double)(info->stop_ns - info->start_ns) / 1e9, quiet = seconds - (double)last_ns / 1e9;
-	char after[64] = "";
-	char count[OPS_FORMAT_ROOM];
+	double ns = (double)(info->stop_ns - info->start_ns), quiet_ns = ns - (double)last_ns;
+	char after[OPS_FORMAT_ROOM + 32] = "";
 
-	ops_format_integer(count, ops_trace_events(trace)->count);
-	if (last_ns && quiet >= 0.1)
-		snprintf(after, sizeof(after), ", %.1f s of them after its last event", quiet);
-	cli_log("opstrobe: wrote %s: %s events, the last %.1f s of process %ld%s\n", path, count, seconds, pid,
-	        after);
+	if (last_ns && quiet_ns >= 1e8)
+		snprintf(after, sizeof(after), ", %s of them after its last event", ops_figure_of_duration(quiet_ns).text);
+	cli_log("opstrobe: wrote %s: %s events, the last %s of process %ld%s\n", path,
+	        ops_figure_of_number((double)ops_trace_events(trace)->count).text, ops_figure_of_duration(ns).text, pid, after);
 }
 
 static void print_rest(uint64_t dropped, struct ops_string black_box)

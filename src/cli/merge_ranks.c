@@ -36,8 +36,9 @@ static void print_shifts(const struct cli_stream *stream, const struct ops_clock
 {
 	for (size_t i = 0; i < stream->count; i++)
 		if (shifts[i].collectives)
-			cli_log("opstrobe: %s: clock set by %+.3f " OPS_MICROSECONDS ", by %zu collective operations\n",
-			        stream->files.list.items[i].path, (double)shifts[i].shift_ns / 1e3, shifts[i].collectives);
+			cli_log("opstrobe: %s: clock set by %s%s, by %s collective operation%s\n", stream->files.list.items[i].path,
+			        shifts[i].shift_ns > 0 ? "+" : "", ops_figure_of_duration((double)shifts[i].shift_ns).text,
+			        ops_figure_of_number((double)shifts[i].collectives).text, shifts[i].collectives == 1 ? "" : "s");
 }
 
 static bool merge_to(struct cli_stream *stream, bool align, const char *output)
@@ -56,11 +57,10 @@ static bool merge_to(struct cli_stream *stream, bool align, const char *output)
 		cli_log("opstrobe merge: %s\n", error.text);
 	done = done && cli_write("merge", merged, output, NULL);
 	if (done) {
-		char events[OPS_FORMAT_ROOM];
-
 		print_shifts(stream, shifts);
-		ops_format_integer(events, ops_trace_events(merged)->count);
-		cli_log("opstrobe: wrote %s: %s events of %zu traces\n", output, events, stream->count);
+		cli_log("opstrobe: wrote %s: %s events of %s traces\n", output,
+		        ops_figure_of_number((double)ops_trace_events(merged)->count).text,
+		        ops_figure_of_number((double)stream->count).text);
 	}
 	ops_trace_unref(merged);
 	free(names);

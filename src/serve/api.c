@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <opstrobe/internal/format.h>
 #include <opstrobe/internal/host.h>
 #include <opstrobe/internal/api.h>
 #include <opstrobe/internal/trace.h>
@@ -211,12 +212,12 @@ static struct reply *reply_limit(const struct ops_limit *limit)
 
 	if (limit->reached == OPS_LIMIT_MEMORY)
 		snprintf(text, sizeof(text),
-		         "the reply takes more than %.0f MB of memory; 'opstrobe serve --request-memory' or OPSTROBE_REQUEST_MB allows more",
-		         (double)limit->bytes_max / 1e6);
+		         "the reply takes more than %s of memory; 'opstrobe serve --request-memory' or OPSTROBE_REQUEST_MB allows more",
+		         ops_figure_of_bytes((int64_t)limit->bytes_max).text);
 	else
 		snprintf(text, sizeof(text),
-		         "the reply takes more than %g s of CPU time; 'opstrobe serve --request-time' or OPSTROBE_REQUEST_SECONDS allows more",
-		         (double)limit->cpu_ns_max / 1e9);
+		         "the reply takes more than %s of CPU time; 'opstrobe serve --request-time' or OPSTROBE_REQUEST_SECONDS allows more",
+		         ops_figure_of_duration((double)limit->cpu_ns_max).text);
 	return reply_error(503, text);
 }
 

@@ -92,7 +92,14 @@ def test_notes(tmp_path):
     read = opstrobe.read(path)
     assert [event.name for event in read.events()] == ["a"]
     assert {what for what, _, _ in read.notes} >= {"the text ends early; what came before is read"}
-    assert "1 events" in repr(read)
+    assert repr(read) == f"<opstrobe.TraceFile {str(path)!r}: 1 event>"
+
+
+def test_repr_separates_thousands(tmp_path):
+    path = tmp_path / "a.json"
+    event = {"ph": "X", "cat": "cpu_op", "name": "a", "pid": 1, "tid": 1, "dur": 1}
+    path.write_text(json.dumps([event | {"ts": 2 * i} for i in range(1234)]))
+    assert repr(opstrobe.read(path)).endswith(": 1,234 events>")
 
 
 def test_refusals(tmp_path):

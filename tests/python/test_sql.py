@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import pty
+import re
 import signal
 import subprocess
 import sys
@@ -534,6 +535,8 @@ def test_script_writes_in_the_format_that_is_selected(recorded, tmp_path):
             "opstrobe sql: usage: .timer on|off",
         ],
     )
+    status, printed, _ = command("--format", "csv", recorded, input=".timer on\nselect 1 as a;\n")
+    assert status == 0 and re.fullmatch(r"a\n1\n\d[\d.]* (s|ms|µs)\n", printed)
     (tmp_path / "loop.sql").write_text(f".read {tmp_path}/loop.sql\n")
     assert "reads itself" in command(recorded, input=f".read {tmp_path}/loop.sql\n")[2]
 

@@ -51,13 +51,14 @@ def test_a_reply_beyond_a_limit_is_an_error(trace, option, variable):
         expected = _ask(server, number)
         assert expected.status == 200 and len(expected.body) > 1000
     # No option is so small, for a whole number is the least that a server takes.
-    small = {"--request-memory": "0.1", "--request-time": "0.000001"}[option]
+    small, shown = {"--request-memory": ("0.1", "97.7 KiB"), "--request-time": ("0.000001", "1.00 µs")}[option]
     with conftest.serving(trace, env=os.environ | {variable: small}) as server:
         for _ in range(2):
             reply = _ask(server, number)
             assert reply.status == 503 and "Retry-After" not in reply.headers
             message = reply.json()["error"]["message"]
             assert option in message and variable in message
+            assert f"takes more than {shown} of " in message
     with conftest.serving(option, 1000, trace, env=os.environ | {variable: small}) as server:
         assert _ask(server, number).body == expected.body
 

@@ -12,6 +12,7 @@ import sys
 import time
 
 from opstrobe._command_parser import reason_of
+from opstrobe._core import format_duration
 from opstrobe.query import output
 from opstrobe.query.schema import print_schema
 
@@ -155,7 +156,7 @@ class _Shell:
         except KeyboardInterrupt:
             self._fail("interrupted")
         if self._times:
-            print(f"{time.perf_counter() - begin:.3f} s")
+            print(format_duration(1e9 * (time.perf_counter() - begin)))
 
     def _show(self, rows: duckdb.DuckDBPyRelation) -> None:
         if self._path is None:

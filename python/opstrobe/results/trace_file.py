@@ -58,7 +58,8 @@ class TraceFile(Results):
         return self.trace.is_complete()
 
     def __repr__(self) -> str:
-        return f"<opstrobe.TraceFile {self.path!r}: {self.trace.event_count} events>"
+        count = self.trace.event_count
+        return f"<opstrobe.TraceFile {self.path!r}: {count:,} event{'s' * (count != 1)}>"
 
 
 def read(path: str | os.PathLike[str], *, progress: Callable[[int, int], object] | None = None) -> TraceFile:
