@@ -356,6 +356,6 @@ enum ops_code ops_memory_text(struct ops_trace *trace, size_t top, size_t column
 	enum ops_code code = ops_memory_each_peak(trace, at_ns, memory_peak_text_visit, &page, error);
 
 	if (!code && !page.timeline)
-		ops_buffer_append_text(&page.out, "no allocations were recorded: record with profile_memory=True or opstrobe run --memory\n");
+		ops_buffer_append_text(&page.out, OPS_MEMORY_EMPTY "\n");
 	return ops_buffer_detach(&page.out, code, ret_text, ret_size, error);
 }

@@ -196,7 +196,7 @@ static bool module_text_write_text(const struct sheet *sheet, const struct ops_m
 	bool done;
 
 	if (!sheet->line_count) {
-		ops_buffer_append_text(out, "no calls of modules were recorded: record with with_modules=True or opstrobe run --with-modules\n");
+		ops_buffer_append_text(out, OPS_MODULES_EMPTY "\n");
 		return true;
 	}
 	done = fill_table(sheet, &table);

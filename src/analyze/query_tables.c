@@ -172,6 +172,7 @@ enum ops_code analysis_modules(struct analysis_run *run)
 	struct query_text text = {NULL, 0};
 	enum ops_code code = run->code;
 
+	run->result.table.empty = OPS_MODULES_EMPTY;
 	if (code || run->format != OPS_FORMAT_TEXT || run->count > 1)
 		return code ? code : query_fill_table(run, &table_modules, 0, modules_fill, &options.by_class);
 	code = analysis_open_trace(run, 0, &trace);
@@ -193,6 +194,7 @@ enum ops_code analysis_memory(struct analysis_run *run)
 	size_t rows = query_rows(run);
 	enum ops_code code = run->code;
 
+	run->result.table.empty = OPS_MEMORY_EMPTY;
 	if (code || run->format != OPS_FORMAT_TEXT || run->count > 1)
 		return code ? code : query_fill_table(run, &table_memory, 0, memory_fill, at_peak ? NULL : &at_ns);
 	code = analysis_open_trace(run, 0, &trace);

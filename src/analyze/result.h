@@ -126,7 +126,7 @@ struct result_table {
 	bool scaled; /* in text, times and sizes have the unit that fits each, and null is "-" */
 	bool on_page; /* one of several tables on a page: no note about omitted columns */
 	bool colours; /* for a terminal with colours */
-	const char *empty; /* what text says if there are no rows; NULL: that there are none */
+	const char *empty; /* why there may be no rows, in text, Markdown and JSON; NULL: unknown */
 	bool ascii;   /* for a terminal that shows only ASCII */
 	const char *matters; /* the column by which text sorts the rows, largest first; NULL: the order of rows is
 	                      * meaningful */

@@ -468,9 +468,21 @@ bool result_table_write(const struct result_table *table, enum ops_format format
 		return false;
 	if (format != OPS_FORMAT_TEXT)
 		result_text_write_lines(table, format == OPS_FORMAT_MARKDOWN, out);
+	if (format == OPS_FORMAT_MARKDOWN && table->empty && !result_table_rows(table))
+		ops_buffer_printf(out, "\n%s\n", table->empty);
 	if (format != OPS_FORMAT_CSV)
 		write_rest(table, format == OPS_FORMAT_MARKDOWN, out);
 	return true;
+}
+
+/* Returns whether a result has neither rows nor values. */
+static bool has_nothing(const struct result *result)
+{
+	struct ops_string value = {ops_buffer_text(&result->value), result->value.size};
+
+	if (result->table.columns.count)
+		return !result_table_rows(&result->table);
+	return !result->parts.count && (!value.size || ops_string_is(value, "[]") || ops_string_is(value, "{}"));
 }
 
 static void result_text_write_json(const struct result *result, struct ops_buffer *out)
@@ -486,6 +498,8 @@ static void result_text_write_json(const struct result *result, struct ops_buffe
 		ops_json_raw(&json, result->value.bytes, result->value.size);
 	else
 		ops_json_null(&json);
+	if (result->table.empty && has_nothing(result))
+		ops_json_member_text(&json, "empty", result->table.empty);
 	if (result->leaves_out) {
 		ops_json_member(&json, "left_out_step", result->left_out_step);
 	}
@@ -494,9 +508,11 @@ static void result_text_write_json(const struct result *result, struct ops_buffe
 }
 
 /* Writes the reason for an empty result. */
-static void write_nothing(const struct result *result, struct ops_buffer *out)
+static void write_nothing(const struct result *result, enum ops_format format, struct ops_buffer *out)
 {
-	ops_buffer_printf(out, "(%s)\n", result->table.empty ? result->table.empty : "no results");
+	const char *reason = result->table.empty ? result->table.empty : "no results";
+
+	ops_buffer_printf(out, format == OPS_FORMAT_TEXT ? "(%s)\n" : "%s\n", reason);
 }
 
 /* Branches follow, each under its path. */
@@ -508,7 +524,7 @@ static bool write_tree(const struct result *result, enum ops_format format, size
 
 	tree.leaves.empty = result->table.empty;
 	if (done && format == OPS_FORMAT_TEXT && !has_leaves && !tree.branches.count)
-		write_nothing(result, out);
+		write_nothing(result, format, out);
 	else if (done && (has_leaves || !tree.branches.count))
 		done = result_table_write(&tree.leaves, format, room, out);
 	for (size_t i = 0; done && i < tree.branches.count; i++) {
@@ -533,13 +549,6 @@ static void append_left_out(int64_t step, size_t room, struct ops_buffer *out)
 	fit_wrap(out, (struct ops_string){line, (size_t)size}, room, 0);
 }
 
-static bool is_value_empty(const struct ops_buffer *value)
-{
-	struct ops_string text = {ops_buffer_text(value), value->size};
-
-	return !text.size || ops_string_is(text, "[]") || ops_string_is(text, "{}");
-}
-
 bool result_write(const struct result *result, enum ops_format format, struct ops_buffer *out)
 {
 	bool done = !result->table.failed && !result->value.failed;
@@ -550,8 +559,8 @@ bool result_write(const struct result *result, enum ops_format format, struct op
 		result_text_write_json(result, out);
 	} else if (result->table.columns.count) {
 		done = result_table_write(&result->table, format, result->room, out);
-	} else if (format == OPS_FORMAT_TEXT && !result->parts.count && is_value_empty(&result->value)) {
-		write_nothing(result, out);
+	} else if (format != OPS_FORMAT_CSV && has_nothing(result)) {
+		write_nothing(result, format, out);
 	} else {
 		done = write_tree(result, format, result->room, out);
 	}

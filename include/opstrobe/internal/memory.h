@@ -190,6 +190,9 @@ struct ops_string ops_memory_line(const struct ops_memory_timeline *timeline, ui
 struct ops_string ops_memory_shape(const struct ops_memory_timeline *timeline, uint32_t block);
 void ops_memory_peak_release(struct ops_memory_peak *peak); /* zeroed or released ones are allowed */
 
+/* Why a result is empty. */
+#define OPS_MEMORY_EMPTY "no allocations were recorded: record with profile_memory=True or opstrobe run --memory"
+
 /* Renders each device of a trace at its peak, or at the moment `*at_ns` after ops_trace_origin. Text and errors as in
  * ops_memory_peak_text. */
 enum ops_code ops_memory_text(struct ops_trace *trace, size_t top, size_t columns, const int64_t *at_ns, char **ret_text,

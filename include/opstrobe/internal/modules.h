@@ -111,6 +111,9 @@ struct ops_module_text_options {
 	unsigned columns; /* terminal width that the text should fit if possible; 0: nothing is omitted or truncated */
 };
 
+/* Why a result is empty. */
+#define OPS_MODULES_EMPTY "no calls of modules were recorded: record with with_modules=True or opstrobe run --with-modules"
+
 /* Formats the table as text: one line for each module that was called or contains a called one, with the columns for which the
  * trace has data. The text ends with a NUL; free it with ops_free. OPS_INVALID for an unknown `sort_by`. `options` may be NULL. */
 enum ops_code ops_module_text(const struct ops_module_tree *tree, const struct ops_module_text_options *options,

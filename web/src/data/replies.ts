@@ -314,7 +314,12 @@ export interface TableReply {
 
 export type JsonValue = string | number | boolean | null | JsonValue[] | { [name: string]: JsonValue };
 
-export type AnswerReply = TableReply | { value: JsonValue };
+export type AnswerReply = (TableReply | { value: JsonValue }) & {
+	/** Why the answer has neither rows nor values, if that is known. */
+	empty?: string;
+	/** Number of the last step, if the answer leaves it out. */
+	left_out_step?: number;
+};
 
 export interface AnalysisOption {
 	name: string;

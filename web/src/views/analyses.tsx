@@ -119,7 +119,10 @@ function Question({ source, trace, traces, analysis, absent }: ViewProps & { ana
 				{(answer) => (
 					<>
 						<AnalysisChart id={analysis.id} answer={answer} />
-						<Answer id="answer" numbered="Rank" label={analysis.id} value={isTable(answer) ? answer.table : answer.value} />
+						<Answer id="answer" numbered="Rank" label={analysis.id} value={isTable(answer) ? answer.table : answer.value} empty={answer.empty} />
+						{answer.left_out_step !== undefined && (
+							<p class="panel-foot soft">{`Without step ${answer.left_out_step}, the last one; the option include_last_profiler_step keeps it.`}</p>
+						)}
 					</>
 				)}
 			</Await>

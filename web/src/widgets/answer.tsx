@@ -19,17 +19,20 @@ interface AnswerProps {
 	depth?: number;
 	/** The meaning of the names of the outermost object if they are numbers: "rank". */
 	numbered?: string;
+	/** The reason for an empty value: "no results: …". */
+	empty?: string | undefined;
 }
 
 const DEPTH_MAX = 8;
 
-export function Answer({ id, label, value, lines = 18, depth = 0, numbered = "" }: AnswerProps) {
+export function Answer({ id, label, value, lines = 18, depth = 0, numbered = "", empty }: AnswerProps) {
 	const table = asTable(value);
-	if (table) return <DataTable id={id} label={label} columns={table.columns} rows={table.rows} lines={lines} />;
+	if (table) return <DataTable id={id} label={label} columns={table.columns} rows={table.rows} lines={lines} empty={empty} />;
+	if (value === null && empty) return <div class="empty">{emptyText(empty)}</div>;
 	if (value === null || typeof value !== "object") return <p class="figure-line">{scalarText(value)}</p>;
 	if (depth >= DEPTH_MAX) return <p class="mono long">{JSON.stringify(value).slice(0, 500)}</p>;
 	const entries: [string, JsonValue][] = Array.isArray(value) ? value.map((each, i) => [String(i), each]) : Object.entries(value);
-	if (entries.length === 0) return <div class="empty">No results.</div>;
+	if (entries.length === 0) return <div class="empty">{emptyText(empty)}</div>;
 	const flat = entries.filter(([, each]) => isFlat(each));
 	const nested = together(entries.filter(([, each]) => !isFlat(each)));
 	return (
@@ -52,6 +55,11 @@ export function Answer({ id, label, value, lines = 18, depth = 0, numbered = "" 
 			))}
 		</div>
 	);
+}
+
+/** Returns the sentence for an answer without results: the reason, if it is known. */
+export function emptyText(why: string | undefined): string {
+	return why ? `${why.charAt(0).toUpperCase()}${why.slice(1)}.` : "No results.";
 }
 
 function isFlat(value: JsonValue): boolean {
@@ -133,11 +141,12 @@ interface DataTableProps {
 	columns: readonly string[];
 	rows: readonly Row[];
 	lines: number;
+	empty?: string | undefined;
 }
 
-export function DataTable({ id, label, columns, rows, lines }: DataTableProps) {
+export function DataTable({ id, label, columns, rows, lines, empty }: DataTableProps) {
 	const described = useMemo(() => columns.map((name, k) => ({ ...describe(name, k, rows), ...declared(label, name) })), [label, columns, rows]);
-	return <Table id={id} label={label} columns={described} rows={rows} lines={lines} empty="No results." plain={rows.length < 4} />;
+	return <Table id={id} label={label} columns={described} rows={rows} lines={lines} empty={emptyText(empty)} plain={rows.length < 4} />;
 }
 
 interface ColumnTexts {

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import type { LinesReply, ModulesReply, StacksReply } from "../../src/data/replies";
 import { launch, Tab } from "./browser";
 import { readGrid } from "./grid";
-import { recorded, Server } from "./server";
+import { printed, recorded, Server } from "./server";
 
 let browser: Browser;
 beforeAll(async () => {
@@ -69,6 +69,22 @@ test("modules have their paths in every view, time per call and their share of t
 	await tab.close();
 	await server.stop();
 	tab.expectQuiet();
+});
+
+test("an empty analysis says why, as the command does, and which step it leaves out", async () => {
+	const server = await Server.start(recorded);
+	const trace = server.traces[0]!;
+	for (const id of ["potential_stragglers", "queue_length_summary", "memory_bw_time_series"]) {
+		const { empty } = printed("analyze", id, recorded) as { empty: string };
+		const tab = await Tab.open(browser, server.at("analyses", trace, `id=${id}`));
+		const shown = tab.page.getByRole("main").locator(".empty");
+		await shown.waitFor();
+		expect((await shown.innerText()).toLowerCase()).toBe(`${empty.toLowerCase()}.`);
+		await tab.page.getByText(/^Without step \d+, the last one/).waitFor();
+		await tab.close();
+		tab.expectQuiet();
+	}
+	await server.stop();
 });
 
 test("the source opens on the file that takes most time", async () => {
