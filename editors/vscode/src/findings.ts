@@ -2,7 +2,7 @@
 //
 // The findings of `opstrobe advise --format json`, in the form shown by the panels.
 
-import type { Finding, Where } from "../../../web/src/data/replies";
+import type { AdviceReply, Finding, NotExplainedTime, Where } from "../../../web/src/data/replies";
 import { formatPercent } from "../../../web/src/format/units";
 
 /** Returns "saves about 12 % of a step", or an empty text if there is no predicted gain. */
@@ -16,6 +16,22 @@ export function placeName(place: Where): string {
 	const at = file === undefined ? undefined : place.line === null ? file : `${file}:${place.line}`;
 	const what = place.operator ?? place.module ?? place.function;
 	return [at, what ?? undefined].filter((part) => part !== undefined).join("  ") || "somewhere";
+}
+
+/** A place of a finding, or a line whose time no finding explains, with its `text`. */
+export interface Place {
+	place: Where;
+	text?: string;
+}
+
+/** Returns the roots of the tree: the findings, and the time that none of them explains. */
+export function topOf({ findings, not_explained: rest }: AdviceReply): (Finding | NotExplainedTime)[] {
+	return rest === null ? findings : [...findings, rest];
+}
+
+export function childrenOf(node: Finding | NotExplainedTime | Place): Place[] {
+	if ("lines" in node) return node.lines.map((line) => ({ place: line, text: line.text }));
+	return "where" in node ? node.where.map((place) => ({ place })) : [];
 }
 
 /** Returns the text of a problem: what, how much, what to do. */

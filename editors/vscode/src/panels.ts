@@ -1,18 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Findings of the advice: as a tree, and among the problems.
 import * as vscode from "vscode";
-import type { Finding, Where } from "../../../web/src/data/replies";
-import { gainOf, placeName, problemOf, webLink } from "./findings";
+import type { Finding, NotExplainedTime } from "../../../web/src/data/replies";
+import { childrenOf, gainOf, placeName, problemOf, topOf, webLink, type Place } from "./findings";
 import { localFile } from "./sources";
 import type { Session, Shown } from "./session";
 
-interface Place {
-	finding: Finding;
-	place: Where;
-}
-type Node = Finding | Place;
+type Node = Finding | NotExplainedTime | Place;
 
-/** The tree: findings, each with its places as children. */
+/** The tree: findings, each with its places as children, and the time that no finding explains, with its lines. */
 export class FindingTree implements vscode.TreeDataProvider<Node>, vscode.Disposable {
 	private readonly changes = new vscode.EventEmitter<undefined>();
 	readonly onDidChangeTreeData = this.changes.event;
@@ -28,16 +24,18 @@ export class FindingTree implements vscode.TreeDataProvider<Node>, vscode.Dispos
 	}
 
 	getChildren(node?: Node): Node[] {
-		if (!node) return this.session.shown?.advice.findings ?? [];
-		return "place" in node ? [] : node.where.map((place) => ({ finding: node, place }));
+		if (!node) return this.session.shown ? topOf(this.session.shown.advice) : [];
+		return childrenOf(node);
 	}
 
 	getTreeItem(node: Node): vscode.TreeItem {
-		return "place" in node ? this.placeItem(node) : findingItem(node);
+		if ("place" in node) return this.placeItem(node);
+		return "lines" in node ? restItem(node) : findingItem(node);
 	}
 
-	private placeItem({ place }: Place): vscode.TreeItem {
+	private placeItem({ place, text }: Place): vscode.TreeItem {
 		const item = new vscode.TreeItem(placeName(place));
+		if (text !== undefined) item.description = item.tooltip = text;
 		const trace = this.session.shown?.trace.toString();
 		if (place.row !== null) item.contextValue = "event";
 		if (place.file !== null) item.command = { command: "opstrobe.openSource", title: "Open the line", arguments: [place.file, place.line, trace] };
@@ -54,9 +52,16 @@ function findingItem(finding: Finding): vscode.TreeItem {
 	return item;
 }
 
+function restItem(rest: NotExplainedTime): vscode.TreeItem {
+	const item = new vscode.TreeItem(rest.title, vscode.TreeItemCollapsibleState.Expanded);
+	if (rest.hint !== null) item.tooltip = rest.hint;
+	item.iconPath = new vscode.ThemeIcon("question");
+	return item;
+}
+
 /** Returns the row of a node of the tree. */
 export function rowOf(node: Node): number | null {
-	return "place" in node ? node.place.row : (node.where[0]?.row ?? null);
+	return (("place" in node ? node : childrenOf(node)[0])?.place.row) ?? null;
 }
 
 /** Keeps the list of problems in sync with the session's trace. */

@@ -729,13 +729,31 @@ class Advice(View):
             Column("where", "Where", "text", lambda row: finding_place(row)),
         ]
         rows = [{**finding, "number": number} for number, finding in enumerate(answer["findings"], 1)]
+        if rest := answer["not_explained"]:
+            rows.append(_rest_row(rest, len(rows) + 1))
         table = self.query_one(TableView)
         table.descending = False
         table.is_chosen = self._open
         table.show(columns, rows, " ".join(filter(None, [answer["summary"] + ".", answer["base"]["text"]])))
 
     def _open(self, finding: Row) -> None:
-        self.trace_app.push_screen(Sheet(shorten(printable(finding["title"]), _NAME_SHOWN), finding_text(finding)))
+        text = rest_text(finding) if finding["severity"] is None else finding_text(finding)
+        self.trace_app.push_screen(Sheet(shorten(printable(finding["title"]), _NAME_SHOWN), text))
+
+
+def _rest_row(rest: dict[str, Any], number: int) -> Row:
+    """The time that no finding explains, as the last row of the table: it has neither a severity nor a gain."""
+    return {**rest, "number": number, "severity": None, "predicted_gain_percent": None, "where": rest["lines"]}
+
+
+def rest_text(rest: dict[str, Any]) -> Text:
+    words = Words()
+    for line in rest["lines"]:
+        words.title(finding_place({"where": [line]}) or "–")
+        words.line(f"  {printable(line['text'])}")
+    if rest["hint"]:
+        words.line(printable(rest["hint"]), "dim")
+    return words.done()
 
 
 def finding_text(finding: dict[str, Any]) -> Text:

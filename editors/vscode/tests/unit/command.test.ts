@@ -7,7 +7,7 @@ import type { AdviceReply, LinesReply } from "../../../../web/src/data/replies";
 import { formatPercent } from "../../../../web/src/format/units";
 import { CommandMissing, mustBeThere, printed } from "../../src/command";
 import { annotate, factsOf, fileOf, HEATS } from "../../src/costs";
-import { gainOf, placeName, problemOf, webLink } from "../../src/findings";
+import { childrenOf, gainOf, placeName, problemOf, topOf, webLink } from "../../src/findings";
 import { frameOrigins } from "../../src/page";
 import { Server } from "../../src/server";
 import { opstrobe, root, trace } from "./opstrobe";
@@ -40,6 +40,17 @@ test("findings say what to gain and where", async () => {
 	expect(webLink(finding)).toMatch(/^https:/);
 	expect(webLink({ ...finding, links: ["javascript:alert(1)", "command:rm"] })).toBeUndefined();
 	expect(gainOf({ ...finding, predicted_gain_percent: null })).toBe("");
+});
+
+test("the time that no finding explains is listed after the findings, with its lines", async () => {
+	const advice = await printed<AdviceReply>(opstrobe, "advise", trace);
+	const rest = advice.not_explained!;
+	expect(topOf(advice)).toEqual([...advice.findings, rest]);
+	expect(topOf({ ...advice, not_explained: null })).toEqual(advice.findings);
+	expect(rest.lines.length).toBeGreaterThan(0);
+	expect(childrenOf(rest).map((each) => [each.place.line, each.text])).toEqual(rest.lines.map((line) => [line.line, line.text]));
+	expect(childrenOf(advice.findings[0]!).map((each) => each.place)).toEqual(advice.findings[0]!.where);
+	expect(childrenOf(childrenOf(rest)[0]!)).toEqual([]);
 });
 
 test("a trace whose name looks like an option is a trace", async () => {
