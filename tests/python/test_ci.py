@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Gates for continuous integration: counts of two traces, and times of interleaved runs."""
 
+import dataclasses
 import itertools
 import json
 import math
@@ -15,7 +16,7 @@ import pytest
 pytest.importorskip("duckdb")
 pytest.importorskip("pyarrow")
 
-from opstrobe.ci import counts, intervals, sequential  # noqa: E402
+from opstrobe.ci import annotate, counts, intervals, sequential  # noqa: E402
 
 
 def made(path, *, extra=(), sync=False, regions=("0/0",), copied=64, allocated=512, step_us=1000, steps=3, draw=None):
@@ -121,6 +122,22 @@ def test_annotations(tmp_path):
     first, second = json.loads(printed)
     assert first["location"] == {"path": "train.py", "lines": {"begin": 9}} and first["severity"] == "major"
     assert second["check_name"] == "opstrobe/synchronisations" and first["fingerprint"] != second["fingerprint"]
+
+
+def test_annotations_are_at_the_added_calls(tmp_path, monkeypatch):
+    base, head = made(tmp_path / "a.json", extra=["aten::add"]), made(tmp_path / "b.json", extra=["aten::add"] * 2)
+    changes = counts.compare(str(base), str(head))
+    assert [(change.file, change.line) for change in changes if change.name] == [("train.py", 10)]
+    moved = [dataclasses.replace(change, file=str(tmp_path / "src" / "train.py")) for change in changes]
+    monkeypatch.setenv("GITHUB_WORKSPACE", str(tmp_path))
+    assert "::error file=src/train.py,line=10," in annotate.text(moved, "github")
+    monkeypatch.delenv("GITHUB_WORKSPACE")
+    monkeypatch.setenv("CI_PROJECT_DIR", str(tmp_path / "src"))
+    (found,) = json.loads(annotate.text(moved, "gitlab"))
+    assert found["location"]["path"] == "train.py"
+    monkeypatch.setenv("CI_PROJECT_DIR", str(tmp_path / "other"))  # a file outside keeps its path
+    (found,) = json.loads(annotate.text(moved, "gitlab"))
+    assert found["location"]["path"] == str(tmp_path / "src" / "train.py")
 
 
 def test_misuse(tmp_path):

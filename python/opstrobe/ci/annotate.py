@@ -6,6 +6,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import os
 
 from opstrobe.ci.counts import KINDS, Change
 
@@ -34,12 +35,18 @@ def _escaped(text: str) -> str:
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
+def _in_repository(file: str) -> str:
+    """The path as both services know it: relative to the directory of the repository."""
+    root = os.environ.get("GITHUB_WORKSPACE") or os.environ.get("CI_PROJECT_DIR") or os.getcwd()
+    path = os.path.relpath(file, root) if os.path.isabs(file) else file
+    return file if path.startswith(os.pardir) else path
+
+
 def _github(change: Change) -> str:
-    place = (
-        ""
-        if change.file is None
-        else f"file={_escaped(change.file).replace(',', '%2C').replace(':', '%3A')},line={change.line},"
-    )
+    place = ""
+    if change.file is not None:
+        file = _escaped(_in_repository(change.file)).replace(",", "%2C").replace(":", "%3A")
+        place = f"file={file},line={change.line},"
     return f"::error {place}title=opstrobe::{_escaped(_text_of(change))}\n"
 
 
@@ -49,7 +56,7 @@ def _gitlab(change: Change) -> dict[str, object]:
         "check_name": f"opstrobe/{change.kind}",
         "fingerprint": hashlib.blake2b(f"{change.kind}/{change.name}".encode(), digest_size=16).hexdigest(),
         "severity": "major",
-        "location": {"path": change.file or "opstrobe", "lines": {"begin": change.line or 1}},
+        "location": {"path": _in_repository(change.file or "opstrobe"), "lines": {"begin": change.line or 1}},
     }
 
 

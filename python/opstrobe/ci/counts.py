@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import statistics
+from typing import NamedTuple
 
 from opstrobe.query.database import Database
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _OPERATORS = "events where category = 'cpu_op' and not hidden"
+_CALLS = "events where category in ('cpu_op', 'cuda_runtime', 'cuda_driver') and not hidden"
 # By kind: what it counts, and a query for rows with name, step and count.
 KINDS = {
     "operators": ("calls of operators", f"select name, step, 1 as n from {_OPERATORS}"),
@@ -62,6 +64,28 @@ class Change:
         return self.name is None and self.head > self.base
 
 
+class _Line(NamedTuple):
+    """A line of the program, and how often it calls something per step."""
+
+    file: str
+    line: int
+    calls: float
+
+
+def _added_line(base: Iterable[_Line], head: Iterable[_Line]) -> tuple[str | None, int | None]:
+    """The line with the most calls among those that `base` does not have. Lines move when others are added, so a line is also
+    taken for one that makes as many calls in the same file."""
+    added = list(head)
+    for old in base:
+        same = [new for new in added if new == old] or [
+            new for new in added if (new.file, new.calls) == (old.file, old.calls)
+        ]
+        if same:
+            added.remove(same[0])
+    most = max(added, key=lambda line: line.calls, default=None)
+    return (None, None) if most is None else (most.file, most.line)
+
+
 class _Counts:
     """The counts of a trace by kind and name, and over all names, each as a list by step."""
 
@@ -79,10 +103,14 @@ class _Counts:
                     f"union all select null, {which}, sum(n) from ({query}) where {which} is not null group by 2"
                 )
                 self._keep(kind, rows.to_pylist())
-            (places,) = database.run(
-                f"select name, arg_min(file, id) as file, arg_min(line, id) as line from {_OPERATORS} and file is not null group by 1"
+            (lines,) = database.run(
+                f"select name, file, line, count(*) as n from {_CALLS} and {which} is not null and file is not null "
+                "group by all order by min(id)"
             )
-            self.places = {row["name"]: (row["file"], row["line"]) for row in places.to_pylist()}
+            self.lines: dict[str, list[_Line]] = {}
+            for row in lines.to_pylist():
+                line = _Line(row["file"], row["line"], row["n"] / self.steps)
+                self.lines.setdefault(row["name"], []).append(line)
 
     def _keep(self, kind: str, rows: Iterable[dict[str, object]]) -> None:
         for row in rows:
@@ -104,6 +132,6 @@ def compare(base_path: str, head_path: str) -> list[Change]:
         typical = statistics.median(head.of_steps((kind, name)) or [0])
         if min(before) <= typical <= max(before):
             continue
-        file, line = head.places.get(str(name), (None, None))
+        file, line = _added_line(base.lines.get(str(name), ()), head.lines.get(str(name), ()))
         changes.append(Change(kind, name, statistics.median(before), typical, file, line))
     return changes
