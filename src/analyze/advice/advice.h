@@ -320,6 +320,7 @@ struct advice {
 	const struct ops_views *views;
 	struct ops_views own_views; /* without nodes if the trace does not keep any */
 	uint32_t has;          /* enum advice_need */
+	OPS_ARRAY(uint32_t) names; /* strings that are names of events, once each; a trace also has those of arguments */
 	struct advice_machine machine;
 	int64_t *ns;           /* by row: total and self time, without waits and the overhead of recording. With a
 	                        * device, the costs of host rows on it (advice_device.c) */
@@ -525,7 +526,7 @@ static inline bool advice_counts(const struct advice *advice, uint32_t row)
 	return advice->step_of[row] != OPS_NONE && !(advice->zone[row] & ADVICE_PARALLEL);
 }
 
-/* Returns, for each string of the trace, the 1-based index of the first pattern that it matches, or 0. NULL ends the
+/* Returns, for each name of events, the 1-based index of the first pattern that it matches, or 0; 0 for other strings of the trace. NULL ends the
  * list of patterns. "x*" matches a prefix, "*x" a suffix, "*x*" a part, "*x*y" a part
  * and a suffix after it. Freed with ops_free. Returns NULL if out of memory. */
 uint8_t *advice_names(const struct advice *advice, const char *const *names);

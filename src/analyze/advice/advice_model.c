@@ -261,6 +261,26 @@ static void find_needs(struct advice *advice)
 	}
 }
 
+static bool find_names(struct advice *advice)
+{
+	const struct ops_events *events = advice->events;
+	uint8_t *known = ops_alloc_zeroed(ops_trace_string_count(advice->trace) + 1, 1);
+	bool done = known != NULL;
+
+	for (uint32_t row = 0; done && row < events->count; row++) {
+		uint32_t name = events->name[row];
+
+		if (!known[name]) {
+			known[name] = 1;
+			done = OPS_ARRAY_RESERVE(&advice->names, 1);
+			if (done)
+				advice->names.items[advice->names.count++] = name;
+		}
+	}
+	ops_free(known);
+	return done;
+}
+
 static bool advice_model_allocate(struct advice *advice)
 {
 	size_t count = advice->events->count + 1, strings = ops_trace_string_count(advice->trace) + 1;
@@ -315,7 +335,8 @@ bool advice_init(struct advice *advice, const struct ops_trace *trace, struct ad
 	advice->views = ops_views_open(&advice->own_views, trace, OPS_RULES_OPSTROBE, false);
 	if (advice->views == &advice->own_views)
 		ops_views_forget_nodes(&advice->own_views);
-	done = ops_places_init(&advice->places, trace) && advice->operators && advice->views && advice_model_allocate(advice) && advice_read_machine(advice);
+	done = ops_places_init(&advice->places, trace) && advice->operators && advice->views && find_names(advice) && advice_model_allocate(advice) &&
+	       advice_read_machine(advice);
 	if (done)
 		advice_correct_times(advice);
 	done = done && find_zones(advice) && advice_find_captures(advice) && advice_subtract_lost(advice) && advice_find_steps(advice);
@@ -340,6 +361,7 @@ void advice_release(struct advice *advice)
 	ops_intervals_release(&advice->captures);
 	OPS_ARRAY_RELEASE(&advice->sites);
 	OPS_ARRAY_RELEASE(&advice->loops);
+	OPS_ARRAY_RELEASE(&advice->names);
 	ops_free(advice->loop_of);
 	ops_free(advice->steady);
 	ops_free(advice->step_tracks);

@@ -53,13 +53,15 @@ bool advice_text_like(struct ops_string text, const char *const *patterns)
 
 uint8_t *advice_names(const struct advice *advice, const char *const *names)
 {
-	size_t count = ops_trace_string_count(advice->trace);
-	uint8_t *which = ops_alloc_zeroed(count + 1, 1);
+	uint8_t *which = ops_alloc_zeroed(ops_trace_string_count(advice->trace) + 1, 1);
 
-	for (size_t i = 0; which && i < count; i++)
-		for (size_t n = 0; names[n] && !which[i]; n++)
-			if (advice_report_matches(ops_trace_string(advice->trace, (uint32_t)i), names[n]))
-				which[i] = (uint8_t)(n + 1);
+	for (size_t i = 0; which && i < advice->names.count; i++) {
+		uint32_t id = advice->names.items[i];
+
+		for (size_t n = 0; names[n] && !which[id]; n++)
+			if (advice_report_matches(ops_trace_string(advice->trace, id), names[n]))
+				which[id] = (uint8_t)(n + 1);
+	}
 	return which;
 }
 
@@ -92,13 +94,15 @@ uint8_t *advice_elementwise_names(const struct advice *advice, const char *const
 
 uint8_t *advice_named_kinds(const struct advice *advice, const struct advice_named *names)
 {
-	size_t count = ops_trace_string_count(advice->trace);
-	uint8_t *kinds = ops_alloc_zeroed(count + 1, 1);
+	uint8_t *kinds = ops_alloc_zeroed(ops_trace_string_count(advice->trace) + 1, 1);
 
-	for (size_t i = 0; kinds && i < count; i++)
-		for (size_t n = 0; names[n].pattern && !kinds[i]; n++)
-			if (advice_report_matches(ops_trace_string(advice->trace, (uint32_t)i), names[n].pattern))
-				kinds[i] = names[n].kind;
+	for (size_t i = 0; kinds && i < advice->names.count; i++) {
+		uint32_t id = advice->names.items[i];
+
+		for (size_t n = 0; names[n].pattern && !kinds[id]; n++)
+			if (advice_report_matches(ops_trace_string(advice->trace, id), names[n].pattern))
+				kinds[id] = names[n].kind;
+	}
 	return kinds;
 }
 
@@ -336,7 +340,7 @@ static void append_of_recording(struct ops_buffer *out, const char *text)
 		{"Each step", "The recording"},
 		{"each step", "the recording"},
 		{" of a step", " of the recording"},
-		{"% of the steps", "% of the recording"},
+		{" of the steps", " of the recording"},
 		{" in a step", " in the recording"},
 		{" a step", ""},
 	};

@@ -33,7 +33,7 @@ static bool rule_loading_find(const struct advice *advice, struct advice_result 
 	if (longest == OPS_NONE)
 		return true;
 	describe_longest(advice, longest, text, sizeof(text));
-	return advice_report_costs(result, "%s calls in each step load code for the device, which is idle for %s meanwhile. The "
+	return advice_report_costs(result, "Calls that load code for the device: %s in each step. It is idle for %s meanwhile. The "
 	                                   "longest: %s.",
 	                           advice_events(result).text, advice_cost(result).text, text);
 }

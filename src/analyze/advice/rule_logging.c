@@ -80,11 +80,10 @@ static enum output output_of(struct ops_string text)
 /* Returns the outputs by string; NULL if out of memory. */
 static uint8_t *find_outputs(const struct advice *advice)
 {
-	size_t count = ops_trace_string_count(advice->trace);
-	uint8_t *which = ops_alloc_zeroed(count + 1, 1);
+	uint8_t *which = ops_alloc_zeroed(ops_trace_string_count(advice->trace) + 1, 1);
 
-	for (size_t i = 0; which && i < count; i++)
-		which[i] = (uint8_t)output_of(ops_trace_string(advice->trace, (uint32_t)i));
+	for (size_t i = 0; which && i < advice->names.count; i++)
+		which[advice->names.items[i]] = (uint8_t)output_of(ops_trace_string(advice->trace, advice->names.items[i]));
 	return which;
 }
 

@@ -48,8 +48,24 @@ static void finds_mostly_idle_devices(void **state)
 	device_trace_step(&trace, 0, 0, 10000);
 	text = device_trace_advise(&trace);
 	assert_true(finding_ms(text, "device-idle") >= 0);
-	assert_non_null(strstr(text, "The device is idle for 99.2 %"));
+	assert_non_null(strstr(text, "The device is idle for 99.2 % of the steps"));
 	assert_non_null(strstr(text, "\"severity\":\"medium\""));
+	ops_free(text);
+}
+
+/* The same without steps. */
+static void names_the_recording_as_base(void **state)
+{
+	struct device_trace trace;
+	char *text;
+
+	(void)state;
+	device_trace_open(&trace);
+	for (int i = 0; i < 4; i++)
+		device_trace_add(&trace, "kernel", "k", 0, 7, 1000 + i * 2500, 20, "\"device\": 0, \"stream\": 7");
+	text = device_trace_advise(&trace);
+	assert_non_null(strstr(text, "The device is idle for 98.9 % of the recording"));
+	assert_null(strstr(text, "of the steps"));
 	ops_free(text);
 }
 
@@ -231,6 +247,7 @@ static void names_calls_that_load_code(void **state)
 	(void)state;
 	assert_near(finding_ms(text, "code-loading"), 6.2, 0.3);
 	assert_non_null(strstr(text, "hipLaunchKernel, 6.00 ms"));
+	assert_non_null(strstr(text, "Calls that load code for the device: 1 in each step."));
 	assert_true(finding_ms(text, "device-idle") <= 0.1);
 	ops_free(text);
 	text = advise_long_call("cuModuleLoadData", false);
