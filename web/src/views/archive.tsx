@@ -103,7 +103,7 @@ function Shown({ source, rows }: { source: DataSource; rows: readonly Row[] }) {
 			<div class="tools">
 				<Select label="Job" options={jobs.map((each) => ({ id: each, title: each }))} value={job} onChange={setJob} />
 			</div>
-			<Trend source={source} job={job} />
+			<Trend source={source} job={job} hasCommits={rows.some((row) => row.job === job && row.commit !== null)} />
 			<section class="panel" aria-label="Steps of a run">
 				<div class="tools">
 					<Select label="Run" options={runs.map((each) => ({ id: each, title: each }))} value={run} onChange={setRun} />
@@ -115,12 +115,13 @@ function Shown({ source, rows }: { source: DataSource; rows: readonly Row[] }) {
 	);
 }
 
-function Trend({ source, job }: { source: DataSource; job: string }) {
+function Trend({ source, job, hasCommits }: { source: DataSource; job: string; hasCommits: boolean }) {
 	const [metricId, setMetric] = useParam("metric", "step_ms");
-	const [byId, setBy] = useParam("by", "commit");
+	const [byId, setBy] = useParam("by", hasCommits ? "commit" : "run");
 	const metric = METRICS.find((each) => each.id === metricId) ?? METRICS[0]!;
 	const by = BY.find((each) => each.id === byId) ?? BY[0];
 	const query = { metric: metric.id, by: by.id, job };
+	const empty = by.id === "commit" && !hasCommits ? "No trace of this job has a commit." : "The archive has no values of this metric.";
 	const reply = useReply<TableReply>(source, "archive/trend", query);
 	return (
 		<section class="panel" aria-label="Trend">
@@ -129,7 +130,7 @@ function Trend({ source, job }: { source: DataSource; job: string }) {
 				<Choice label="By" options={BY} value={by.id} onChange={setBy} />
 			</div>
 			<Await reply={reply} what="the trend">
-				{(data) => <Points source={source} query={query} points={rowsOf(data)} metric={metric} item={by.title} />}
+				{(data) => <Points source={source} query={query} points={rowsOf(data)} metric={metric} item={by.title} empty={empty} />}
 			</Await>
 		</section>
 	);
@@ -141,12 +142,14 @@ interface PointsProps {
 	points: readonly Row[];
 	metric: (typeof METRICS)[number];
 	item: string;
+	/** What is said if there are no points. */
+	empty: string;
 }
 
-function Points({ source, query, points, metric, item }: PointsProps) {
+function Points({ source, query, points, metric, item, empty }: PointsProps) {
 	const changed = points.filter((point) => point.noise !== null);
 	const causes = useReply<TableReply>(source, changed.length > 0 ? "archive/causes" : undefined, query);
-	if (points.length === 0) return <div class="empty">The archive has no values of this metric.</div>;
+	if (points.length === 0) return <div class="empty">{empty}</div>;
 	const trend = points.map((point) => ({
 		name: String(point.key).slice(0, 10),
 		value: Number(point.value) * metric.factor,

@@ -41,6 +41,7 @@ beforeAll(async () => {
 			call("archive", "add", archive, ...paths, "--job", job, "--run", `run ${run}`, "--commit", `commit${run}`);
 		}
 	}
+	call("archive", "add", archive, trace(0, 0, 2), "--job", "scratch", "--run", "first");
 	browser = await launch();
 	server = await Server.start(archive);
 }, 120_000);
@@ -75,6 +76,16 @@ test("the page of an archive shows where a metric changed, and why", async () =>
 	tab.expectQuiet();
 });
 
+test("the trend of a job without commits is that of its runs", async () => {
+	const tab = await Tab.open(browser, `${server.url}#/archive/?job=scratch`);
+	const trend = tab.page.getByRole("region", { name: "Trend" });
+	await trend.locator("[data-point]").first().waitFor();
+	await trend.getByText("Commit", { exact: true }).click();
+	await trend.getByText("No trace of this job has a commit.").waitFor();
+	await tab.close();
+	tab.expectQuiet();
+});
+
 test("a cell of the heat map opens its step in the timeline", async () => {
 	const tab = await Tab.open(browser, `${server.url}#/archive/?job=llama-70b&run=run%206`);
 	const { page } = tab;
@@ -94,7 +105,7 @@ test("a cell of the heat map opens its step in the timeline", async () => {
 test("jobs and runs are listed, and a run opens", async () => {
 	const tab = await Tab.open(browser, server.url);
 	const { rows } = await readGrid(tab.page, "Archive");
-	expect(rows.length).toBe(9);
+	expect(rows.length).toBe(10);
 	await tab.page.locator('.grid[aria-label="Archive"]').getByRole("link", { name: "run 6" }).first().click();
 	await tab.page.getByRole("heading", { name: "Overview" }).waitFor({ state: "attached" });
 	await tab.page.waitForFunction(() => location.hash.startsWith("#/overview/"));
