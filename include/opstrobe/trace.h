@@ -243,7 +243,7 @@ struct ops_link {
 	X(NOT_UTF8, "a string that is not UTF-8")                                                  \
 	X(BARE_WORD, "NaN, Infinity or N/A without quotes")                                        \
 	X(TRAILING_TEXT, "text after the end of the document")                                    \
-	X(NOT_AN_EVENT, "an entry of traceEvents that is not an event; left out")                      \
+	X(NOT_AN_EVENT, "an entry that is not an event; left out")                                     \
 	X(UNKNOWN_PHASE, "an event of an unknown phase; left out")                                 \
 	X(BAD_TIME, "an event without a usable time; left out")                                    \
 	X(BAD_DURATION, "a duration that is negative or no number; taken for 0")                   \

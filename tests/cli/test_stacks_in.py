@@ -147,6 +147,7 @@ def test_perf_script(opstrobe, tmp_path):
     main = "/usr/lib/libmain.so"
     assert stacks == {f"{main};mul": 60_000, main: 40_000, "operator+(int,_int)": 20_000}
     assert noted == {"sampled": 4, "other_event": 1, "not_an_event": 1}
+    assert "an entry that is not an event; left out" in opstrobe("info", "p.perf", cwd=tmp_path).stderr
     assert opstrobe("convert", "p.perf", "out.json", cwd=tmp_path).returncode == 0
     trace = json.loads((tmp_path / "out.json").read_text())
     rows = [entry for entry in trace["traceEvents"] if entry["ph"] == "X"]
