@@ -142,7 +142,7 @@ interface PointsProps {
 	points: readonly Row[];
 	metric: (typeof METRICS)[number];
 	item: string;
-	/** What is said if there are no points. */
+	/** The text that replaces a trend without points. */
 	empty: string;
 }
 
