@@ -107,7 +107,7 @@ static struct answer_row answer_of(const struct roofline_row *row)
 		.intensity = row->bytes > 0 ? shown(row->flops / row->bytes) : (double)NAN,
 		.gflops = shown(row->flops / time_ns),
 		.gbps = shown(row->bytes / time_ns),
-		.percent = known ? result_round(100 * row->bound_ns / time_ns, 2) : (double)NAN,
+		.percent = known ? result_round(100 * row->bound_ns / time_ns, 4) : (double)NAN,
 	};
 }
 
