@@ -145,8 +145,17 @@ interface DataTableProps {
 }
 
 export function DataTable({ id, label, columns, rows, lines, empty }: DataTableProps) {
-	const described = useMemo(() => columns.map((name, k) => ({ ...describe(name, k, rows), ...declared(label, name) })), [label, columns, rows]);
+	const described = useMemo(
+		() => columns.map((name, k) => withoutZeros({ ...describe(name, k, rows), ...declared(label, name) }, rows)),
+		[label, columns, rows],
+	);
 	return <Table id={id} label={label} columns={described} rows={rows} lines={lines} empty={emptyText(empty)} plain={rows.length < 4} />;
+}
+
+/** Hides a column of times or sizes that are all zero, such as those of a device in a recording without one. The menu shows it. */
+function withoutZeros(column: Column<Row>, rows: readonly Row[]): Column<Row> {
+	const isSum = column.kind === "us" || column.kind === "bytes";
+	return isSum && rows.length > 3 && rows.every((row) => !column.value(row)) ? { ...column, hidden: true } : column;
 }
 
 interface ColumnTexts {

@@ -215,8 +215,13 @@ function drawMark(plot: uPlot, mark: { time: number; label: string }): void {
 	ctx.lineTo(x, bbox.top + bbox.height);
 	ctx.stroke();
 	ctx.font = `${11 * devicePixelRatio}px ${cssColor("--font")}`;
-	const left = x + 6 + ctx.measureText(mark.label).width > bbox.left + bbox.width;
+	const width = ctx.measureText(mark.label).width;
+	const left = x + 6 + width > bbox.left + bbox.width;
+	const y = bbox.top + 14 * devicePixelRatio;
 	ctx.textAlign = left ? "right" : "left";
-	ctx.fillText(mark.label, x + (left ? -6 : 6), bbox.top + 14 * devicePixelRatio);
+	ctx.fillStyle = cssColor("--surface"); // or the label cannot be read above the areas of the chart
+	ctx.fillRect(left ? x - width - 9 : x + 3, y - 12 * devicePixelRatio, width + 6, 16 * devicePixelRatio);
+	ctx.fillStyle = cssColor("--text");
+	ctx.fillText(mark.label, x + (left ? -6 : 6), y);
 	ctx.restore();
 }

@@ -5,7 +5,7 @@
 import { useRef, useState } from "preact/hooks";
 import { addTo } from "../data/groups";
 import type { Roof } from "../data/replies";
-import { formatBytes, formatPercent, formatSpeed, formatUs } from "../format/units";
+import { formatBytes, formatNumber, formatPercent, formatSpeed, formatUs } from "../format/units";
 import type { RooflineRow } from "../data/tables";
 import { Chart, Legend, saveOf, type Series } from "./chart";
 import { useWidth } from "./size";
@@ -129,7 +129,7 @@ export function RooflineChart({ title, roof, rows, hrefOf }: RooflineChartProps)
 								<g key={power}>
 									<line class="rule" y1={TOP} y2={HEIGHT - BOTTOM} x1={x(10 ** power)} x2={x(10 ** power)} />
 									<text class="axis" x={x(10 ** power)} y={HEIGHT - BOTTOM + 15} text-anchor={power === xHigh ? "end" : "middle"}>
-										{power < -3 || power > 5 ? `1e${power}` : String(10 ** power).replace("-", "−")}
+										{power < -3 || power > 5 ? `1e${power}` : formatNumber(10 ** power)}
 									</text>
 								</g>
 							))}

@@ -5,6 +5,7 @@
 import type { ComponentChildren } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import { useListParam, useParam } from "../app/params";
+import { formatCount } from "../format/units";
 import { columnScales } from "./cells";
 import { fileName, saveText } from "./download";
 import { Lines } from "./lines";
@@ -151,9 +152,9 @@ function allRows<R>(roots: readonly R[], children: (row: R) => readonly R[]): R[
 }
 
 function countText(shown: number, all: number, tree: boolean): string {
-	if (tree) return shown === 1 ? "1 line" : `${shown} lines`;
-	const rows = all === 1 ? "row" : "rows";
-	return shown === all ? `${all} ${rows}` : `${shown} of ${all} ${rows}`;
+	if (tree) return `${formatCount(shown)} ${shown === 1 ? "line" : "lines"}`;
+	const rows = `${formatCount(all)} ${all === 1 ? "row" : "rows"}`;
+	return shown === all ? rows : `${formatCount(shown)} of ${rows}`;
 }
 
 function Filter<R>(props: { value: string; onChange: (text: string | undefined) => void; columns: Column<R>[] }) {

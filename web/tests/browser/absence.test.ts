@@ -87,6 +87,21 @@ test("an empty analysis says why, as the command does, and which step it leaves 
 	await server.stop();
 });
 
+test("an analysis hides times and sizes that are all zero, and its menu shows them", async () => {
+	const server = await Server.start(recorded);
+	const tab = await Tab.open(browser, server.at("analyses", server.traces[0]!, "id=key_averages"));
+	const { table } = printed("analyze", "key_averages", recorded) as { table: { rows: unknown[] } };
+	await tab.page.getByRole("columnheader", { name: "Self CPU", exact: true }).waitFor();
+	expect(await tab.page.getByRole("columnheader", { name: "Self device", exact: true }).count()).toBe(0);
+	await tab.page.getByText(`${table.rows.length.toLocaleString("en")} rows`, { exact: true }).waitFor();
+	await tab.page.getByText("Columns").click();
+	await tab.page.getByRole("checkbox", { name: "Self device", exact: true }).check();
+	await tab.page.getByRole("columnheader", { name: "Self device", exact: true }).waitFor();
+	await tab.close();
+	await server.stop();
+	tab.expectQuiet();
+});
+
 test("the source opens on the file that takes most time", async () => {
 	const server = await Server.start(recorded);
 	const trace = server.traces[0]!;
