@@ -572,6 +572,17 @@ def test_sources_of_a_command(recorded, tmp_path):
     )  # fmt: skip
 
 
+def test_copies_of_recordings_are_traces_of_a_directory(tmp_path):
+    copy = tmp_path / "dumps" / "last.oprec"
+    copy.parent.mkdir()
+    with opstrobe.black_box(spill=tmp_path / "box", sample_ms=0):
+        torch.ones(2) + 1
+        done = subprocess.run(["opstrobe", "dump", str(os.getpid()), "-o", copy], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    query = "select count(*) as n from events where name = 'aten::add'"
+    assert command("--format", "csv", query, copy.parent)[:2] == (0, "n\n1\n")
+
+
 def test_shell_completes_and_remembers(recorded, tmp_path):
     environment = {**os.environ, "XDG_STATE_HOME": str(tmp_path), "TERM": "dumb", "INPUTRC": "/dev/null"}
     leader, follower = pty.openpty()

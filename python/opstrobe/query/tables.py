@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 # Rows per batch. There are several batches, so that all threads of a query have work.
 _BATCH_ROWS = 1 << 17
 # Suffixes of trace files in directories.
-_ENDINGS = (".json", ".json.gz", ".json.zst", ".pftrace", ".pftrace.gz")
+_ENDINGS = (".json", ".json.gz", ".json.zst", ".pftrace", ".pftrace.gz", ".oprec")
 
 _PATH, _RANK = (
     pyarrow.field(column["name"], kind, metadata={"meaning": column["about"]})
