@@ -107,6 +107,38 @@ static void joins_workers(void **state)
 	ops_trace_unref(trace);
 }
 
+static double member(const char *finding, const char *name)
+{
+	const char *at = strstr(finding, name);
+
+	assert_non_null(at);
+	return strtod(at + strlen(name) + strlen("\":"), NULL);
+}
+
+/* The interval contains the gain and is within a step. */
+static void gives_intervals(void **state)
+{
+	struct ops_trace *trace = make_trace();
+	struct ops_rank worker = {.trace = trace, .name = "w"};
+	double gain, lower, upper;
+	const char *finding;
+	char *text;
+	size_t size;
+
+	(void)state;
+	assert_int_equal(ops_advise(&worker, 1, OPS_FORMAT_JSON, &text, &size, NULL), OPS_OK);
+	finding = strstr(text, "gc-pauses");
+	gain = member(finding, "predicted_gain_percent");
+	lower = member(finding, "predicted_gain_lower_percent");
+	upper = member(finding, "predicted_gain_upper_percent");
+	assert_float_equal(gain, 20, 0.1);
+	/* A third and six times the ratio of saved to remaining time, 1 to 4. */
+	assert_float_equal(lower, 100 * (1.0 / 12) / (1 + 1.0 / 12), 0.1);
+	assert_float_equal(upper, 100 * 1.5 / 2.5, 0.1);
+	ops_free(text);
+	ops_trace_unref(trace);
+}
+
 static void ask(void *trace)
 {
 	advise_as(trace, OPS_FORMAT_JSON);
@@ -123,7 +155,7 @@ static void survives_failures(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(finds), cmocka_unit_test(joins_workers),
+	const struct CMUnitTest tests[] = {cmocka_unit_test(finds), cmocka_unit_test(joins_workers), cmocka_unit_test(gives_intervals),
 	                                   cmocka_unit_test(survives_failures)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

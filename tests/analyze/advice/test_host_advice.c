@@ -947,6 +947,54 @@ static void finds_loops_in_loops(void **state)
 	assert_true(outer_ms > inner_ms);
 }
 
+/* Twenty products of 20 rows, which take 60 us; with `cause`, the operations of one product for all rows take a third of that. */
+static void add_small_products(struct device_trace *trace, double us, bool cause)
+{
+	device_trace_add(trace, "python_function", "train.py(3): main", 1, 1, us + 1, 9000, "\"Python id\": 1");
+	if (cause)
+		device_trace_add(trace, "cpu_op", "aten::mm", 1, 1, us + 10000, 400,
+		                 "\"Input Dims\": [[400, 100], [100, 100]], \"Input Strides\": [[100, 1], [100, 1]], \"Input type\": [\"float\", \"float\"]");
+	for (int i = 0; i < 20; i++) {
+		device_trace_add(trace, "cpu_op", "aten::select", 1, 1, us + 3000 + 200 * i, 5, "\"Input Dims\": [[400, 100], [], []]");
+		device_trace_add(trace, "cpu_op", "aten::mm", 1, 1, us + 3010 + 200 * i, 60,
+		                 "\"Input Dims\": [[20, 100], [100, 100]], \"Input Strides\": [[100, 1], [100, 1]], \"Input type\": [\"float\", \"float\"]");
+	}
+}
+
+static void leaves_out_arithmetic_that_remains(void **state)
+{
+	double all_ms = gain_of_steps("python-loop-over-rows", add_small_products, false);
+
+	(void)state;
+	assert_true(all_ms > 0);
+	assert_float_equal(all_ms - gain_of_steps("python-loop-over-rows", add_small_products, true), 20 * 0.02, 0.01);
+}
+
+/* Lookups of 100 and of 2000 rows of a table with 10 000, with the sum of both gradients; with `cause` false, only the first one. */
+static void add_two_lookups(struct device_trace *trace, double us, bool cause)
+{
+	static const char table[] = "\"Input Dims\": [[10000, 8], [10000, 8], []]";
+	static const char few[] = "\"Input Dims\": [[100, 8], [100], [], [], []], \"Input Strides\": [[8, 1], [1], [], [], []], \"Input type\": [\"float\", \"long int\", \"Scalar\", \"Scalar\", \"Scalar\"], "
+	                          "\"Concrete Inputs\": [\"\", \"\", \"10000\", \"-1\", \"False\"]";
+	static const char many[] = "\"Input Dims\": [[2000, 8], [2000], [], [], []], \"Input Strides\": [[8, 1], [1], [], [], []], \"Input type\": [\"float\", \"long int\", \"Scalar\", \"Scalar\", \"Scalar\"], "
+	                           "\"Concrete Inputs\": [\"\", \"\", \"10000\", \"-1\", \"False\"]";
+
+	device_trace_host(trace, "cpu_op", "aten::mm", us + 10, 5000);
+	device_trace_add(trace, "cpu_op", "aten::embedding_dense_backward", 1, 1, us + 6000, 1000, few);
+	if (!cause)
+		return;
+	device_trace_add(trace, "cpu_op", "autograd::engine::evaluate_function: EmbeddingBackward0", 1, 1, us + 7000, 1500, "");
+	device_trace_add(trace, "cpu_op", "aten::embedding_dense_backward", 1, 1, us + 7010, 1000, many);
+	device_trace_add(trace, "cpu_op", "aten::add", 1, 1, us + 8010, 400, table);
+}
+
+static void counts_all_lookups_of_a_table(void **state)
+{
+	(void)state;
+	assert_float_equal(gain_of_steps("dense-embedding-gradient", add_two_lookups, false), 0.99, 0.001);
+	assert_float_equal(gain_of_steps("dense-embedding-gradient", add_two_lookups, true), 0.99 + 0.8 + 0.4 * 0.79, 0.01);
+}
+
 static void ask(void *trace)
 {
 	advise_as(trace, OPS_FORMAT_JSON);
@@ -1023,6 +1071,7 @@ int main(void)
 	                                   cmocka_unit_test(counts_functions_that_only_read),
 	                                   cmocka_unit_test(finds_checks_of_distributions), cmocka_unit_test(finds_activations_computed_again),
 	                                   cmocka_unit_test(finds_evaluations_in_each_step), cmocka_unit_test(finds_loops_in_loops),
+	                                   cmocka_unit_test(leaves_out_arithmetic_that_remains), cmocka_unit_test(counts_all_lookups_of_a_table),
 	                                   cmocka_unit_test(survives_failures)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
