@@ -169,7 +169,8 @@ test("an incident that is gone", async () => {
 
 test("axe finds nothing in either theme", async () => {
 	for (const colorScheme of ["light", "dark"] as const) {
-		for (const [id, text] of [["", slow.title], [SLOW, CAUSE]] as const) {
+		const pages = [["", slow.title], [SLOW, CAUSE], [KILLED, "No trace was kept."], ["20261123-000000-1", "does not exist"]] as const;
+		for (const [id, text] of pages) {
 			const tab = await Tab.open(browser, page(id), { colorScheme });
 			await tab.page.getByText(text).first().waitFor();
 			expect(await violations(tab.page)).toEqual([]);
