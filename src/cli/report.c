@@ -30,7 +30,8 @@ static const char usage[] =
 	"and no network: mail it, attach it, open it from disk. It contains no source files, and\n"
 	"no text of a trace can run as code in it. For a directory it covers all traces below\n"
 	"and how the ranks of a run wait for one another. --format markdown writes the main\n"
-	"tables of each trace and the advice, for a pull request or the summary of a CI job.\n"
+	"tables of each trace and the advice, for a pull request or the summary of a CI job,\n"
+	"after a table of the ranks if the traces are of one job.\n"
 	"\n"
 	"options:\n"
 	"  --format html|markdown  default html\n"
@@ -90,7 +91,31 @@ static bool put_page(FILE *out, struct cli_stream *stream, size_t place, struct 
 	return true;
 }
 
-/* Writes the page of each trace, then the advice for all of them together. */
+static enum ops_code report_get_trace(void *context, size_t i, struct ops_trace **ret_trace, struct ops_error *error)
+{
+	return cli_stream_get(context, i, ret_trace, error);
+}
+
+/* Writes the page about the ranks if the traces are of one job. */
+static bool put_ranks(FILE *out, struct cli_stream *stream, const struct ops_rank *workers)
+{
+	const struct ops_trace_source traces = {report_get_trace, stream};
+	struct ops_error error;
+	size_t size = 0;
+	char *text = NULL;
+	enum ops_code code = ops_run_text(&traces, workers, stream->count, OPS_RULES_OPSTROBE, OPS_VIEWS_MARKDOWN, &text, &size, &error);
+
+	if (!code && !text)
+		return true;
+	if (!code)
+		fputs("## Profile of the ranks\n\n", out);
+	if (!put_part(out, code, text, size, &error))
+		return false;
+	fputs("\n", out);
+	return true;
+}
+
+/* Writes the ranks of a job, the page of each trace, then the advice for all of them together. */
 static bool put_markdown(FILE *out, struct cli_stream *stream)
 {
 	struct ops_adviser *adviser = ops_adviser_new();
@@ -102,6 +127,8 @@ static bool put_markdown(FILE *out, struct cli_stream *stream)
 
 	if (!done)
 		fputs("opstrobe: out of memory\n", stderr);
+	if (done && stream->count > 1)
+		done = put_ranks(out, stream, workers);
 	for (size_t i = 0; done && i < stream->count; i++)
 		done = put_page(out, stream, i, &workers[i], adviser);
 	if (done) {

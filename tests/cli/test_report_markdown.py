@@ -106,6 +106,26 @@ def test_the_file_behind_a_link_is_replaced(tmp_path):
     assert {path.name for path in tmp_path.iterdir()} == {"trace.json", "old.md", "report.md"}
 
 
+def test_ranks_of_a_job_begin_with_their_table(tmp_path):
+    """The table and the late rank are those of text."""
+    for rank in range(2):
+        here = {"ph": "X", "pid": rank, "tid": 1, "cat": "user_annotation"}
+        steps = [here | {"name": f"ProfilerStep#{i}", "ts": 1000 * i, "dur": 900 + 50 * rank} for i in range(4)]
+        trace = {"distributedInfo": {"rank": rank, "world_size": 2}, "traceEvents": steps}
+        (tmp_path / f"rank{rank}.json").write_text(json.dumps(trace))
+
+    def printed(*words):
+        return subprocess.run([OPSTROBE, *words], check=True, capture_output=True, timeout=120).stdout.decode()
+
+    ranks, *pages = printed("report", "--format", "markdown", tmp_path).split("## Profile of `")
+    assert ranks.startswith("## Profile of the ranks\n\n2 ranks: ") and len(pages) == 2
+    for rank, median in enumerate(["900 µs", "950 µs"]):
+        assert f"| rank{rank} | {median} |" in ranks
+        assert re.search(rf"^rank{rank} +{median}", printed(tmp_path), re.M)
+    assert f"to see one rank: opstrobe `{tmp_path}/rank0.json`" in ranks
+    assert "Profile of the ranks" not in printed("report", "--format", "markdown", tmp_path / "rank0.json")
+
+
 def test_several_traces(tmp_path):
     """Each has the page that it has alone, under its name; the advice is that on all together."""
     runs = tmp_path / "runs"

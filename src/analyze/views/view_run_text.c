@@ -213,7 +213,7 @@ static void ranks_put_late(struct ranks_page *ranks, struct view_late_rank late)
 		return;
 	ops_format_duration(time, (double)worst->wait_ns);
 	page_at(worker->views.first_ns, worst->span.start_ns, at);
-	ops_buffer_append_text(&page->out, "longest at ");
+	ops_buffer_append_text(&page->out, page->markdown ? "\nlongest at " : "longest at ");
 	page_name(page, ops_intern_text(&worker->texts, worker->names[worst->collective]), 40, false);
 	ops_buffer_printf(&page->out, ", %s after its start: %s\n", at, time);
 }
@@ -226,7 +226,7 @@ static void ranks_put_hint(struct ranks_page *ranks, size_t late)
 	if (!path)
 		return;
 	ops_buffer_append_text(&ranks->page.out, "\nto see one rank: opstrobe ");
-	ops_plain_append(&ranks->page.out, path, strlen(path));
+	(ranks->page.markdown ? ops_code_append : ops_plain_append)(&ranks->page.out, path, strlen(path));
 	ops_buffer_append_text(&ranks->page.out, "\n");
 }
 
