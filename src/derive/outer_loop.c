@@ -10,6 +10,7 @@
 #include "base/sum.h"
 #include "derive/modules.h"
 #include "derive/program.h"
+#include "derive/steps.h"
 
 #define ITERATIONS_MIN 6 /* fewer are rather a list of models or files */
 #define WORK_MIN 0.5     /* minimum share of the time of all operators that the loop has */
@@ -94,6 +95,26 @@ static uint64_t loop_key(const struct ops_events *events, uint32_t row)
 	return (uint64_t)events->name[row] << 32 | (events->call_line ? events->call_line[row] : 0);
 }
 
+/* Returns the row around a row; a row that marks a step does not count. */
+static uint32_t call_around(const struct loop_finder *finder, uint32_t row)
+{
+	uint32_t parent = finder->events->parent[row];
+	int64_t number;
+
+	while (parent != OPS_NONE && ops_row_step(finder->trace, parent, &number))
+		parent = finder->events->parent[parent];
+	return parent;
+}
+
+static bool is_gathered(const struct loop_finder *finder, uint32_t row, uint32_t of)
+{
+	const struct ops_events *events = finder->events;
+	int64_t number;
+
+	return events->track[row] == finder->track && !(events->flags[row] & (OPS_EVENT_HIDDEN | OPS_EVENT_ASYNC)) && call_around(finder, row) == of &&
+	       !ops_row_step(finder->trace, row, &number);
+}
+
 /* Gathers the calls that a row makes; OPS_NONE: those of the thread that no other contains. */
 static bool gather_calls(struct loop_finder *finder, uint32_t of)
 {
@@ -108,7 +129,7 @@ static bool gather_calls(struct loop_finder *finder, uint32_t of)
 
 		if (of != OPS_NONE && events->start_ns[row] > events->end_ns[of])
 			break;
-		if (events->parent[row] != of || events->track[row] != finder->track || (events->flags[row] & (OPS_EVENT_HIDDEN | OPS_EVENT_ASYNC)))
+		if (!is_gathered(finder, row, of))
 			continue;
 		number = ops_map_number(&by_key, loop_key(events, row));
 		group = OPS_ARRAY_AT(&finder->groups, number);

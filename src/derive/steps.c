@@ -309,6 +309,79 @@ static bool add_loop(struct finder *finder)
 	return done;
 }
 
+/* --- loops instead of steps ------------------------------------------------------------------------------------------ */
+
+#define UNUSUAL_RATIO 3   /* a step this many times as long as the median also does something else */
+#define OPERATORS_MIN 0.5 /* minimum share of the time of operators that steps have if they are to represent the program */
+
+/* Returns the length beyond which a step is unusual; -1 if out of memory. */
+static int64_t find_unusual_ns(const struct ops_steps *steps)
+{
+	int64_t *lengths = ops_realloc_array(NULL, steps->list.count + 1, sizeof(*lengths)), median;
+
+	if (!lengths)
+		return -1;
+	for (size_t i = 0; i < steps->list.count; i++)
+		lengths[i] = ops_difference(steps->list.items[i].end_ns, steps->list.items[i].start_ns);
+	median = ops_sort_to_middle(lengths, steps->list.count);
+	ops_free(lengths);
+	return median < INT64_MAX / UNUSUAL_RATIO ? median * UNUSUAL_RATIO : INT64_MAX;
+}
+
+/* Finds whether less than half of the time of operators on the thread of the steps is in usual steps. */
+static bool hold_few_operators(const struct finder *finder, bool *ret_few)
+{
+	const struct ops_events *events = finder->events;
+	const struct ops_steps *steps = finder->steps;
+	uint8_t *inside = ops_alloc_zeroed(events->count + 1, 1); /* by row: it is an operator or in one */
+	int64_t unusual_ns = find_unusual_ns(steps);
+	double all_ns = 0, held_ns = 0;
+
+	for (size_t row = 0; inside && row < events->count; row++) {
+		bool within = events->parent[row] != OPS_NONE && inside[events->parent[row]];
+		uint32_t at;
+
+		inside[row] = within || events->kind[row] == OPS_EVENT_CPU_OP;
+		if (within || !inside[row] || events->track[row] != steps->list.items[0].track || (events->flags[row] & (OPS_EVENT_HIDDEN | OPS_EVENT_ASYNC)))
+			continue;
+		at = ops_steps_at(steps, events->start_ns[row]);
+		all_ns += (double)ops_difference(events->end_ns[row], events->start_ns[row]);
+		if (at != OPS_NONE && ops_difference(steps->list.items[at].end_ns, steps->list.items[at].start_ns) <= unusual_ns)
+			held_ns += (double)ops_difference(events->end_ns[row], events->start_ns[row]);
+	}
+	*ret_few = held_ns < OPERATORS_MIN * all_ns;
+	ops_free(inside);
+	return inside && unusual_ns >= 0;
+}
+
+/* A program that trains shortly and then generates, or answers requests, does most of its work in another loop, whose iterations
+ * then are its steps. */
+static bool prefer_loop(struct finder *finder)
+{
+	struct ops_steps *steps = finder->steps, replaced = *steps;
+	bool few = false, done = hold_few_operators(finder, &few);
+
+	if (!done || !few)
+		return done;
+	*steps = (struct ops_steps){.source = OPS_STEPS_NONE};
+	done = add_loop(finder);
+	if (!done || !steps->list.count || steps->list.items[0].track != replaced.list.items[0].track) {
+		OPS_ARRAY_RELEASE(&steps->list);
+		*steps = replaced;
+	} else {
+		OPS_ARRAY_RELEASE(&replaced.list);
+	}
+	return done;
+}
+
+/* Returns whether `opstrobe run` marked the steps, not the program. */
+static bool marks_are_found(const struct ops_trace *trace)
+{
+	struct ops_string by;
+
+	return ops_trace_find_metadata(trace, OPS_STEPS_FOUND_BY, &by);
+}
+
 /* Derives steps from optimizers, else from iterations of a server, else from batches, else from the outermost loop. */
 static bool steps_derive(struct finder *finder, const struct ops_iterations *iterations)
 {
@@ -354,8 +427,12 @@ static bool steps_find_steps(const struct ops_trace *trace, struct ops_steps *st
 		find_shadow_steps(&finder);
 		note_kinds(&finder, &iterations);
 		steps->source = OPS_STEPS_MARKED;
+		if (marks_are_found(trace))
+			done = prefer_loop(&finder);
 	} else if (done) {
 		done = steps_derive(&finder, &iterations);
+		if (done && (steps->source == OPS_STEPS_OPTIMIZER || steps->source == OPS_STEPS_BATCHES))
+			done = prefer_loop(&finder);
 		if (done && steps->list.count > 1)
 			qsort(steps->list.items, steps->list.count, sizeof(*steps->list.items), steps_compare_steps);
 	}

@@ -22,13 +22,17 @@ bool ops_row_step(const struct ops_trace *trace, size_t row, int64_t *ret_number
 /* A range in which a program fetches the next batch: "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__". */
 bool ops_is_batch_name(struct ops_string name);
 
+/* Metadata of a trace in which rows mark steps that the recorder found: its name. Marks of the program come without. */
+#define OPS_STEPS_FOUND_BY "steps_found_by"
+
 enum ops_steps_source {
 	OPS_STEPS_NONE,
 	OPS_STEPS_MARKED,    /* by rows such as "ProfilerStep#3" */
 	OPS_STEPS_OPTIMIZER, /* each ends with a step() of the optimizer that stepped first */
 	OPS_STEPS_BATCHES,   /* each begins with the fetch of a batch */
 	OPS_STEPS_ITERATIONS, /* each is an iteration of a server: derive/iterations.h */
-	OPS_STEPS_LOOP,      /* each is an iteration of the outermost loop: derive/outer_loop.h */
+	OPS_STEPS_LOOP,      /* each is an iteration of the outermost loop: derive/outer_loop.h. Also instead of steps of an optimizer or
+	                      * batches with a minority of the operators' time */
 };
 
 struct ops_step {

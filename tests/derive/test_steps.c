@@ -35,10 +35,10 @@ static const char *category_of(const char *name)
 }
 
 /* Names with "::" are operators, those of modules and of files Python functions, others annotations. */
-static struct made find(const struct range *ranges, size_t count)
+static struct made find_with(const char *metadata, const struct range *ranges, size_t count)
 {
-	char json[8192] = "{\"traceEvents\": [";
-	size_t size = strlen(json);
+	char json[8192];
+	size_t size = (size_t)snprintf(json, sizeof(json), "{%s\"traceEvents\": [", metadata);
 	struct made made;
 
 	for (size_t i = 0; i < count; i++) {
@@ -55,6 +55,11 @@ static struct made find(const struct range *ranges, size_t count)
 	assert_non_null(ops_steps_of(made.trace));
 	made.steps = *ops_steps_of(made.trace);
 	return made;
+}
+
+static struct made find(const struct range *ranges, size_t count)
+{
+	return find_with("", ranges, count);
 }
 
 static void release(struct made *made)
@@ -264,6 +269,51 @@ static void calls_of_an_outer_loop_count(void **state)
 	release(&made);
 }
 
+/* A program that trains for four steps of `train_us` in operators each, and then answers eight requests of 60 us each. `marked`: the
+ * steps are marked. */
+static struct made trained(const char *metadata, bool marked, int train_us)
+{
+	struct range ranges[2 + 4 * 3 + 2 * ITERATIONS] = {{"train.py(20): main", 0, 100000, 1, 1}};
+	static const char *const marks[] = {"ProfilerStep#0", "ProfilerStep#1", "ProfilerStep#2", "ProfilerStep#3"};
+	size_t count = 1;
+
+	for (int i = 0; i < 4; i++) {
+		int at = 1000 + 200 * i;
+
+		if (marked)
+			ranges[count++] = (struct range){marks[i], at, at + 200, 1, 1};
+		ranges[count++] = (struct range){"aten::mm", at + 10, at + 10 + train_us, 1, 1};
+		ranges[count++] = (struct range){ADAM, at + 180, at + 200, 1, 1};
+	}
+	for (int i = 0; i < ITERATIONS; i++) {
+		int at = 10000 + 100 * i;
+
+		ranges[count++] = (struct range){"train.py(12): answer", at, at + 90, 1, 1};
+		ranges[count++] = (struct range){"aten::mm", at + 10, at + 70, 1, 1};
+	}
+	return find_with(metadata, ranges, count);
+}
+
+static void a_loop_with_most_operators_has_the_steps(void **state)
+{
+	static const char found[] = "\"" OPS_STEPS_FOUND_BY "\": \"opstrobe run\", ";
+	struct {
+		struct made made;
+		enum ops_steps_source source;
+	} cases[] = {{trained("", false, 50), OPS_STEPS_LOOP},
+	             {trained("", false, 150), OPS_STEPS_OPTIMIZER},
+	             {trained(found, true, 50), OPS_STEPS_LOOP},
+	             {trained(found, true, 150), OPS_STEPS_MARKED},
+	             {trained("", true, 50), OPS_STEPS_MARKED}}; /* by the program */
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		assert_int_equal(cases[i].made.steps.source, cases[i].source);
+		assert_int_equal(cases[i].made.steps.list.count, cases[i].source == OPS_STEPS_LOOP ? ITERATIONS : 4);
+		release(&cases[i].made);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -277,6 +327,7 @@ int main(void)
 		cmocka_unit_test(the_outermost_loop_has_steps),
 		cmocka_unit_test(other_loops_have_none),
 		cmocka_unit_test(calls_of_an_outer_loop_count),
+		cmocka_unit_test(a_loop_with_most_operators_has_the_steps),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

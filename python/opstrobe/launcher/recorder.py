@@ -158,6 +158,8 @@ class RunRecorder:
         if self._profile is None or self._written:
             return
         if self._steps is None:
+            if not self._profile.step_num:
+                self._profile.add_metadata("steps_found_by", "opstrobe run")  # known to src/derive/steps.h
             self._profile._mark_step(begin, end)
             if not self._has_enough():
                 return

@@ -315,14 +315,14 @@ static bool view_step_stats_compare_names(const struct table *table, struct view
 bool view_waits_find(const struct ops_views *views, struct ops_step_wait *ret_waits, double *ret_ratio)
 {
 	struct ops_step_waits waits;
-	bool done = ops_step_waits_read(&waits, views->trace);
+	bool done = ops_step_waits_read(&waits, views->trace), is_marked = views->host_steps->source == OPS_STEPS_MARKED;
 	double waited_ns = 0, all_ns = 0;
 	size_t cursor = 0;
 
 	for (size_t i = 0; done && i < views->steps.count; i++) {
 		const struct view_step *step = &views->steps.items[i];
 		int64_t number;
-		const struct ops_step_wait *wait = ops_json_parse_integer(step->name, &number) ? ops_step_waits_find(&waits, number, &cursor) : NULL;
+		const struct ops_step_wait *wait = is_marked && ops_json_parse_integer(step->name, &number) ? ops_step_waits_find(&waits, number, &cursor) : NULL;
 
 		ret_waits[i] = wait ? *wait : (struct ops_step_wait){.number = -1};
 		if (!wait)
