@@ -346,7 +346,7 @@ class _KinetoProfile(Configured, Results):
             self.profiler.trace.set_metadata(key, text)
 
     def _all_metadata(self) -> dict[str, str]:
-        from opstrobe.recording import roof  # slow to import
+        from opstrobe.recording import roof, source  # slow to import
 
         measured = roof.cached_json()
         flags = ("profile_memory", "with_stack", "record_shapes", "with_modules", "with_flops")
@@ -355,6 +355,7 @@ class _KinetoProfile(Configured, Results):
             **metadata.of_environment(),
             "machine": host_info.make_json(self._clock),
             "recording": provenance.make_json({flag: getattr(self, flag) for flag in (*flags, "max_bytes")}),
+            **({"source": source.make_json()} if self.with_stack else {}),
             **({"roof": measured} if measured else {}),
             **self.preset_metadata,
             **self._metadata,

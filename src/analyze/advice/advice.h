@@ -10,6 +10,7 @@
  *     advice_frees.c    where the program releases memory
  *     advice_memory.c   the row of each memory record
  *     advice_parts.c    which part of a storage an operator reads
+ *     advice_python.c   what functions of the program spend their time on
  *     advice_pointers.c when Python reads tensors without operators
  *     advice_interpreter.c when other threads run Python
  *     advice_loops.c    loops of the program
@@ -73,6 +74,7 @@
 #include "derive/memory_events.h"
 #include "derive/operators.h"
 #include "derive/places.h"
+#include "derive/source.h"
 #include "derive/thread_states.h"
 #include "derive/waits.h"
 #include "base/buffer.h"
@@ -272,6 +274,7 @@ struct advice_loop {
 	int64_t operators_ns, work_ns; /* time of the outermost operators: total, and beyond the overhead of their calls */
 	int64_t typical_ns;            /* total, without what other work on the machine adds to single operators */
 	int64_t dependent_ns;          /* time of operators that require results of an earlier iteration */
+	uint32_t header, outer_header; /* sites of the statement around the line of the row, and of the one around that; OPS_NONE: unknown */
 	uint32_t chain;                /* number of iterations that depend on each other, one through another; 0: most operators depend on none */
 	uint32_t operators;            /* number of the outermost operators */
 	uint32_t all_operators;        /* with those inside them */
@@ -347,6 +350,8 @@ struct advice {
 	int64_t *engine_ns;    /* by row that runs a backward pass: time of the engine per node */
 	int64_t *operator_ns;  /* by row: time of the outermost operators in it */
 	uint32_t *own_site;    /* by string, for rows of a function */
+	uint32_t *search_site; /* by string: where a function of the program searches with `in`; OPS_NONE: unknown */
+	struct ops_source source;
 	struct ops_map site_map;
 	OPS_ARRAY(struct advice_site) sites;
 	OPS_ARRAY(struct advice_loop) loops;
@@ -666,6 +671,26 @@ struct advice_frees {
 bool advice_find_kept(const struct advice *advice, uint8_t *kept);
 
 bool advice_find_frees(const struct advice *advice, int64_t bytes_min, struct advice_frees *ret_frees);
+
+/* Time that functions of the program spend outside of operators in one way. */
+struct advice_python_part {
+	uint32_t row;   /* the call with it; OPS_NONE: none */
+	uint32_t site;
+	int64_t ns;
+	uint64_t calls;
+};
+
+struct advice_python_parts {
+	struct advice_python_part called; /* in calls of one function of a library, or in C */
+	struct advice_python_part search; /* in a function that searches with `in`, itself */
+};
+
+/* Adds the lines of searches to the model. Returns false if out of memory. */
+bool advice_find_search_lines(struct advice *advice);
+/* Finds them in the data loader, or in the rest of the steps. Returns false if out of memory. */
+bool advice_find_python_parts(const struct advice *advice, bool in_loader, struct advice_python_parts *ret_parts);
+/* Formats a sentence about the part that takes most of a time, and one about what to do, or "". Returns the part; NULL: none. */
+const struct advice_python_part *advice_describe_python(const struct advice *advice, const struct advice_python_parts *parts, double all_ns, char *fact, char *advised, size_t size);
 
 /* --- tallies -------------------------------------------------------------------------------------------------------- */
 

@@ -541,6 +541,32 @@ static bool find_inner(struct advice *advice)
 	return true;
 }
 
+/* Adds the line of the statement around a line of a loop, if the source is known and it is in the same function. */
+static bool add_header(struct advice *advice, uint32_t of, uint32_t *ret_site)
+{
+	struct ops_function_text function;
+	uint32_t line, frame;
+
+	*ret_site = OPS_NONE;
+	if (of == OPS_NONE || !advice->sites.items[of].line || !ops_event_function(advice->trace, advice->sites.items[of].frame, &function))
+		return true;
+	frame = advice->sites.items[of].frame;
+	line = ops_source_loop(&advice->source, function.file, advice->sites.items[of].line);
+	return line <= function.line || advice_add_site(advice, frame, line, ret_site);
+}
+
+static bool find_headers(struct advice *advice)
+{
+	bool done = true;
+
+	for (size_t i = 0; done && i < advice->loops.count; i++) {
+		struct advice_loop *loop = &advice->loops.items[i];
+
+		done = add_header(advice, advice->site[loop->row], &loop->header) && add_header(advice, loop->header, &loop->outer_header);
+	}
+	return done;
+}
+
 bool advice_find_loops(struct advice *advice)
 {
 	static const char *const slicing[] = {"aten::select", "aten::slice", "aten::index", "aten::index_put_", "aten::narrow",
@@ -557,7 +583,7 @@ bool advice_find_loops(struct advice *advice)
 	done = advice->loop_of && search.slicing && search.reading && search.choosing && search.looking_up && search.quickest_ns && find_iterations(&search, advice) &&
 	       join_rounds(&search, advice);
 	done = done && find_unbound(&search, advice) && find_quickest(&search, advice) && weigh(&search, advice);
-	done = done && count_modules(advice) && advice_find_recurrent(advice) && find_inner(advice);
+	done = done && count_modules(advice) && advice_find_recurrent(advice) && find_inner(advice) && find_headers(advice);
 	ops_map_release(&search.iterations_by_key);
 	ops_map_release(&search.visits_by_call);
 	OPS_ARRAY_RELEASE(&search.visits);

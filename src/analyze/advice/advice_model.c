@@ -345,7 +345,7 @@ bool advice_init(struct advice *advice, const struct ops_trace *trace, struct ad
 	if (done) {
 		find_engine_times(advice);
 		advice_model_sum_up(advice);
-		done = advice_find_loops(advice);
+		done = advice_find_search_lines(advice) && advice_find_loops(advice);
 		find_needs(advice);
 		advice_find_faults(advice);
 		done = done && advice_model_find_flow(advice);
@@ -386,6 +386,8 @@ void advice_release(struct advice *advice)
 	ops_free(advice->backward_row_claimed_ns);
 	ops_free(advice->backward_claimed_ns);
 	ops_free(advice->own_site);
+	ops_free(advice->search_site);
+	ops_source_release(&advice->source);
 	ops_free(advice->backward_ns);
 	ops_free(advice->forward);
 	ops_free(advice->engine_ns);

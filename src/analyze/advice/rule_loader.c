@@ -25,9 +25,8 @@ struct loading {
 	uint8_t *kind;             /* enum loading_name, by string */
 	uint8_t *collates;         /* by row: in such a function */
 	uint32_t sample;           /* longest call of the program that makes a sample; OPS_NONE: unknown */
-	uint32_t callee;           /* a call of the function of a library, called by the program, with the most time; OPS_NONE: none */
-	uint64_t callee_calls;
-	int64_t callee_ns;
+	struct advice_python_parts python; /* what functions of the program spend their time on */
+	const struct advice_python_part *mentioned; /* NULL: none */
 	bool in_process;
 	bool workers;
 };
@@ -76,34 +75,6 @@ static void add_waits(struct loading *loading, const struct advice *advice, stru
 	}
 }
 
-/* Finds the function of a library with most time among those that functions of the program call in the loader. */
-static bool find_callee(struct loading *loading, const struct advice *advice)
-{
-	size_t strings = ops_trace_string_count(advice->trace);
-	int64_t *by_name = ops_alloc_zeroed(strings + 1, sizeof(*by_name));
-	uint64_t *calls = ops_alloc_zeroed(strings + 1, sizeof(*calls));
-
-	for (uint32_t row = 0; by_name && calls && row < advice->events->count; row++) {
-		uint32_t parent = advice->events->parent[row], name = advice->events->name[row];
-		struct ops_function_text function;
-
-		if (!(advice->zone[row] & ADVICE_IN_LOADER) || !advice_counts(advice, row) || parent == OPS_NONE || advice_own_site(advice, parent) == OPS_NONE ||
-		    advice->events->kind[row] != OPS_EVENT_PYTHON_FUNCTION || advice_own_site(advice, row) != OPS_NONE ||
-		    !ops_event_function(advice->trace, row, &function) || !ops_file_package(function.file).size)
-			continue;
-		calls[name]++;
-		by_name[name] = ops_sum(by_name[name], advice_host_ns(advice, row));
-		if (by_name[name] > loading->callee_ns) {
-			loading->callee = row;
-			loading->callee_ns = by_name[name];
-			loading->callee_calls = calls[name];
-		}
-	}
-	ops_free(by_name);
-	ops_free(calls);
-	return by_name && calls;
-}
-
 /* Counts what makes loading slow whatever a sample contains. */
 static void count_loading(struct loading *loading, const struct advice *advice)
 {
@@ -126,7 +97,7 @@ static void count_loading(struct loading *loading, const struct advice *advice)
 /* Minimum number of files that a sample opens, and of tensors in a batch, to be mentioned. */
 #define OPENED_MIN 1
 #define RECEIVED_MIN 32
-/* Minimum share of the waits of a function, or of collating, to be mentioned. */
+/* Minimum share of the waits of collating, to be mentioned. */
 #define PART_MIN 0.4
 
 static bool mainly_collates(const struct loading *loading, const struct advice *advice, double all_ns)
@@ -138,13 +109,13 @@ static bool reads_archive(const struct loading *loading, const struct advice *ad
 {
 	struct ops_function_text callee;
 
-	return loading->callee != OPS_NONE && ops_event_function(advice->trace, loading->callee, &callee) && ops_string_is(callee.name, "NpzFile.__getitem__");
+	return loading->python.called.row != OPS_NONE && ops_event_function(advice->trace, loading->python.called.row, &callee) &&
+	       ops_string_is(callee.name, "NpzFile.__getitem__");
 }
 
 /* Formats a sentence about what makes loading slow, and what to do about it. */
-static void describe_loading(const struct loading *loading, const struct advice *advice, double all_ns, char *fact, char *advised, size_t size)
+static void describe_loading(struct loading *loading, const struct advice *advice, double all_ns, char *fact, char *advised, size_t size)
 {
-	struct ops_function_text callee = {.line = 0};
 	double received = advice_per_step(advice, loading->received);
 
 	*fact = *advised = '\0';
@@ -159,11 +130,8 @@ static void describe_loading(const struct loading *loading, const struct advice 
 		snprintf(fact, size, " The default collate function makes %s tensors of Python values for each batch.",
 		         ops_figure_of_number(advice_per_step(advice, loading->collated)).text);
 		snprintf(advised, size, "Samples have lists of numbers: return a tensor or an array for each field, made once before the epochs. ");
-	} else if (loading->in_process && (double)loading->callee_ns >= PART_MIN * all_ns && ops_event_function(advice->trace, loading->callee, &callee)) {
-		snprintf(fact, size, " Of that, %s is in %s calls of %.*s.", advice_time(advice_step_ms(advice, (double)loading->callee_ns)).text,
-		         ops_figure_of_number(advice_per_step(advice, loading->callee_calls)).text, (int)(callee.name.size < 64 ? callee.name.size : 64), callee.name.bytes);
-		if (reads_archive(loading, advice))
-			snprintf(advised, size, "An .npz archive reads and decompresses an array each time it is accessed: keep the array instead of the archive. ");
+	} else if (loading->in_process) {
+		loading->mentioned = advice_describe_python(advice, &loading->python, all_ns, fact, advised, size);
 	}
 }
 
@@ -245,7 +213,7 @@ static void add_collating(struct loading *loading, const struct advice *advice, 
 	advice_tally_add_at(&loading->lines, advice->site[loading->collate_row], row, loading->collate_ns);
 }
 
-static bool rule_loader_report(const struct advice *advice, struct advice_result *result, const struct loading *loading)
+static bool rule_loader_report(const struct advice *advice, struct advice_result *result, struct loading *loading)
 {
 	/* Starting workers makes the first wait long, only once. */
 	int64_t once_ns = loading->in_process ? 0 : loading->longest_ns;
@@ -256,7 +224,7 @@ static bool rule_loader_report(const struct advice *advice, struct advice_result
 	const struct advice_tally *lines = loading->in_process && loading->lines.ns > result->tally.ns / LINES_PART
 	                                           ? &loading->lines : &result->tally;
 	double workers = rest_ns > 0 ? load_ns / rest_ns : WORKERS_MAX;
-	char detail[512], less[192] = "", fact[192], advised[192];
+	char detail[640], less[192] = "", fact[256], advised[256];
 	int count;
 
 	workers = workers < 1 ? 1 : workers > WORKERS_MAX ? WORKERS_MAX : workers;
@@ -276,6 +244,8 @@ static bool rule_loader_report(const struct advice *advice, struct advice_result
 	else if (starved_ns > 0)
 		snprintf(less, sizeof(less), "; for %s of that the workers waited for a processor",
 		         advice_time(advice_step_ms(advice, starved_ns)).text);
+	if (loading->mentioned && loading->mentioned->site != OPS_NONE)
+		advice_tally_add_at(&loading->lines, loading->mentioned->site, loading->mentioned->row, loading->mentioned->ns);
 	result->confidence = advice_step_ms(advice, load_ns) < HANDOVER_MS ? ADVICE_UNSURE : ADVICE_SURE;
 	result->detail = detail;
 	result->also = advice_only_call(advice, reads_archive(loading, advice) ? opening : making);
@@ -291,7 +261,7 @@ static bool rule_loader_find(const struct advice *advice, struct advice_result *
 	static const struct advice_named names[] = {{"<built-in function open>", NAME_OPENS}, {"<built-in method open of *", NAME_OPENS},
 	                                            {"*__getitem__", NAME_MAKES_SAMPLE}, {"*: rebuild_storage_*", NAME_RECEIVES},
 	                                            {"*torch/utils/data/_utils/collate.py(*", NAME_COLLATES}, {"aten::lift_fresh", NAME_MAKES_TENSOR}, {0}};
-	struct loading loading = {.collate_row = OPS_NONE, .sample = OPS_NONE, .callee = OPS_NONE, .kind = advice_named_kinds(advice, names),
+	struct loading loading = {.collate_row = OPS_NONE, .sample = OPS_NONE, .kind = advice_named_kinds(advice, names),
 	                          .collates = ops_alloc_zeroed(advice->events->count + 1, 1)};
 	bool done = loading.kind && loading.collates && advice_tally_init(&loading.lines, advice);
 
@@ -300,7 +270,7 @@ static bool rule_loader_find(const struct advice *advice, struct advice_result *
 		rule_loader_find_kind(&loading, advice);
 		count_loading(&loading, advice);
 	}
-	done = done && find_starved(&loading, advice) && find_callee(&loading, advice);
+	done = done && find_starved(&loading, advice) && advice_find_python_parts(advice, true, &loading.python);
 	if (done) {
 		add_collating(&loading, advice, (double)result->tally.ns);
 		done = rule_loader_report(advice, result, &loading);
@@ -376,7 +346,8 @@ const struct advice_rule advice_rule_loader = {
 	.title = "The program waits for the data loader",
 	.condition = "Steps contain 'enumerate(DataLoader)'. If batches are made in the main process, the line with the most "
 		     "time comes first. The evidence says if each sample opens files, if a batch from workers consists of 32 tensors or more, if the default collate "
-		     "function makes as many of Python values, or else which function of a library takes most of the time.",
+		     "function makes as many of Python values, or else which function of a library or in C, or which function that searches with "
+		     "`in`, takes most of the time.",
 	.gain = "the wait, less what workers cannot hide behind the rest of the step",
 	.explanation = "While the step waits, the batch is read, decoded and collated. Workers can do this ahead of time.",
 	.advice = "Decode once and store the result, index complete batches instead of single samples, and replace Python code "

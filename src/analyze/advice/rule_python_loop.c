@@ -213,7 +213,23 @@ static const char modules[] =
 static const char dependent[] =
 	"Its iterations depend on each other, so that they cannot be computed at once. torch.compile can fuse the operators of an iteration.";
 
-/* Adds the other lines of the loops, with at most half of the gain, so that the line with the highest cost stays first. */
+static const char cells[] =
+	"Its iterations call a recurrent cell. If the inputs of all iterations are known before the loop, nn.GRU, nn.LSTM or nn.RNN computes "
+	"them in one call, with the same weights.";
+
+/* Returns whether a loop with a gain calls a recurrent cell in each iteration. */
+static bool calls_cells(const struct advice *advice, const int64_t *gains_ns)
+{
+	static const char *const names[] = {"aten::gru_cell", "aten::lstm_cell", "aten::rnn_*_cell", NULL};
+
+	for (uint32_t row = 0; row < advice->events->count; row++)
+		if (advice->loop_of[row] != OPS_NONE && gains_ns[advice->loop_of[row]] > 0 && advice_is_operator(advice, row) &&
+		    advice_text_like(advice_name(advice, row), names))
+			return true;
+	return false;
+}
+
+/* Adds the other lines of the loops, and those of their statements, with at most half of the gain, so that the line with the highest cost stays first. */
 static void add_lines(struct advice_result *result, const int64_t *gains_ns)
 {
 	const struct advice *advice = result->advice;
@@ -227,6 +243,14 @@ static void add_lines(struct advice_result *result, const int64_t *gains_ns)
 		    advice->site[row] == OPS_NONE || advice->site[row] == advice->site[loop->row])
 			continue;
 		advice_add(result, row, (int64_t)((double)gains_ns[index] * (double)advice_ns(advice, row) / (double)loop->span_ns / 2));
+	}
+	for (size_t i = 0; i < advice->loops.count; i++) {
+		const struct advice_loop *inner = &advice->loops.items[advice->loops.items[i].inner];
+
+		if (gains_ns[i] > 0 && inner->header != OPS_NONE)
+			advice_add_at(result, inner->header, inner->row, gains_ns[i] / 2);
+		if (gains_ns[i] > 0 && inner->outer_header != OPS_NONE)
+			advice_add_at(result, inner->outer_header, inner->row, gains_ns[i] / 2);
 	}
 	result->tally.events = events;
 }
@@ -263,7 +287,7 @@ static bool rule_python_loop_find(const struct advice *advice, struct advice_res
 	char dictionaries[96] = "";
 	double all_ns;
 	uint64_t operators = 0, iterations = 0;
-	double spent_ns = 0, backward_ns = 0, dependent_ns = 0;
+	double spent_ns = 0, backward_ns = 0, dependent_ns = 0, steered_ns = 0;
 	char backward[96] = "";
 	bool in_place = false, done = claimed && again_ns && gains_ns;
 
@@ -278,6 +302,7 @@ static bool rule_python_loop_find(const struct advice *advice, struct advice_res
 		if (loop->reads || calls_different_modules(loop))
 			result->detail = loop->reads ? reads : modules;
 		in_place |= becomes_foreach(advice, loop);
+		steered_ns += loop->reads && loop->modules ? (double)loop->span_ns : 0;
 		dependent_ns += loop->recurrent ? (double)loop->span_ns : 0;
 		spent_ns += (double)loop->span_ns;
 		backward_ns += (double)loop->backward_ns;
@@ -288,6 +313,13 @@ static bool rule_python_loop_find(const struct advice *advice, struct advice_res
 	if (!slices && dependent_ns > spent_ns / 2) {
 		result->confidence = ADVICE_UNSURE;
 		result->detail = dependent;
+	}
+	/* What a model returns, and Python reads, may decide what the next iteration does: a search in a tree, or steps of an environment. */
+	if (steered_ns > spent_ns / 2)
+		result->confidence = ADVICE_UNSURE;
+	if (done && calls_cells(advice, gains_ns)) {
+		result->confidence = ADVICE_LIKELY;
+		result->detail = cells;
 	}
 	if (backward_ns > 0)
 		snprintf(backward, sizeof(backward), ", and %s in the backward pass", advice_time(advice_step_ms(advice, backward_ns)).text);
@@ -327,7 +359,8 @@ static bool find_small(const struct advice *advice, struct advice_result *result
 const struct advice_rule advice_rule_rows = {
 	.id = "python-loop-over-rows",
 	.title = "A Python loop iterates over the rows of a tensor",
-	.condition = "A function of the program makes 16 or more calls at one line, with small operators that select rows.",
+	.condition = "A function of the program makes 16 or more calls at one line, with small operators that select rows. Confidence is low if "
+		     "most of the iterations call a module and read values.",
 	.gain = "all iterations but one, less the work of large operators, unless they compare the same values with another number each time, with the backward pass",
 	.explanation = "Every iteration pays for Python, for the dispatch of its operators and for their outputs, and in the "
 		       "backward pass for a node each. The arithmetic on one row takes almost no time.",

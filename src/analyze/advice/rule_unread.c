@@ -209,6 +209,7 @@ struct gradients {
 	uint32_t border;               /* the part of the backward pass of the operator that gets the result of a network without gradients that are read; OPS_NONE: none */
 	int64_t bytes;
 	int64_t ns; /* time of what computes them */
+	int64_t first_ns; /* when the first of them is computed */
 };
 
 /* Returns true if the node accumulates a gradient and operators show its memory, which is not so for sparse
@@ -332,6 +333,7 @@ static void add_gradient(struct gradients *gradients, struct advice_result *resu
 	    (part != node && !ops_string_starts(advice_name(advice, part), "aten::")))
 		return;
 	forward = advice_forward_of(advice, node);
+	gradients->first_ns = advice->events->start_ns[node] < gradients->first_ns ? advice->events->start_ns[node] : gradients->first_ns;
 	gradients->bytes = ops_sum(gradients->bytes, advice->flow->values[value].bytes);
 	if (makes_more(gradients, advice->flow, node, part)) {
 		if (is_passed_on(gradients, advice->flow, value))
@@ -362,12 +364,26 @@ static bool find_updates(struct gradients *gradients, const struct advice *advic
 /* Beginning of the advice if gradients are passed on to a network that has none of them read. */
 static const char border[] = "If the result of another network is only an input here, pass x.detach().";
 
+static const char *const makes_optimizer[] = {"*: Optimizer.__init__", NULL};
+
+/* Returns the call of the program that made the last optimizer before a time; OPS_NONE: unknown. */
+static uint32_t last_optimizer(const struct advice_result *result, int64_t time_ns)
+{
+	const struct advice *advice = result->advice;
+	uint32_t last = OPS_NONE;
+
+	for (uint32_t row = 0; row < advice->events->count && advice->events->start_ns[row] < time_ns; row++)
+		if (result->which[advice->events->name[row]] && advice->site[row] != OPS_NONE)
+			last = row;
+	return last;
+}
+
 static bool rule_unread_find_gradients(const struct advice *advice, struct advice_result *result)
 {
 	const struct data_flow *flow = advice->flow;
 	size_t count = flow->memory.values.count;
 	struct gradients gradients = {.unread = ops_alloc_zeroed(count + 1, 1),
-	                              .used = ops_alloc_zeroed(flow->memory.blocks.count + 1, 1), .border = OPS_NONE};
+	                              .used = ops_alloc_zeroed(flow->memory.blocks.count + 1, 1), .border = OPS_NONE, .first_ns = INT64_MAX};
 	double gain_ns;
 	bool done = gradients.unread && gradients.used && find_updates(&gradients, advice);
 
@@ -386,6 +402,9 @@ static bool rule_unread_find_gradients(const struct advice *advice, struct advic
 	if (gradients.border != OPS_NONE) {
 		advice_add(result, gradients.border, gradients.ns / 16);
 		result->detail = border;
+	} else {
+		/* Parameters that the optimizer does not have are to be frozen before it is made. */
+		result->also = last_optimizer(result, gradients.first_ns);
 	}
 	done = done && advice_report_gain(result, gain_ns, "Each step computes %s of gradients that nothing reads. That takes %s.",
 	                                  advice_bytes(advice_per_step(advice, (uint64_t)gradients.bytes)).text,
@@ -400,7 +419,7 @@ const struct advice_rule advice_rule_unread_gradient = {
 	.id = "unread-gradient",
 	.title = "Gradients are computed that nothing reads",
 	.condition = "Optimizers run, and a gradient is accumulated, and released, set to zero, or left by two steps of an optimizer, before an operator "
-		     "reads it.",
+		     "reads it. The line that makes the last optimizer before comes second, unless gradients are passed on to another network.",
 	.gain = "the operators that compute and accumulate such gradients, or pass them on to such; half of one that also computes a gradient that is read",
 	.explanation = "Parameters that no optimizer updates get gradients: of a frozen network in a loss, of a discriminator "
 		       "while the generator is trained, or of a generator whose result is not detached. So does data that requires gradients.",
@@ -411,6 +430,7 @@ const struct advice_rule advice_rule_unread_gradient = {
 	.link = "https://docs.pytorch.org/docs/stable/notes/autograd.html#setting-requires-grad",
 	.needs = ADVICE_NEEDS_OPERATORS | ADVICE_NEEDS_SHAPES | ADVICE_NEEDS_MEMORY | ADVICE_NEEDS_STORAGES,
 	.stage = ADVICE_STAGE_MODE,
+	.names = makes_optimizer,
 	.severity_max = ADVICE_MEDIUM, /* adversarial networks are often written like this */
 	.confidence = ADVICE_LIKELY,
 	.find = rule_unread_find_gradients,

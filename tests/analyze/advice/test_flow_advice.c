@@ -116,6 +116,31 @@ static void train(struct writer *w, bool cause)
 	USE(w, "aten::add_", 10000, -1, {WEIGHT, 100, 1000, 0, true}, {cause ? INPUT : GRADIENT, 100, 1000, 0, false});
 }
 
+/* The same, with an optimizer that a function of the program makes before. */
+static void train_with_optimizer(struct writer *w, bool cause)
+{
+	static const char *const calls[] = {"train.py(4): setup", "torch/optim/optimizer.py(377): Optimizer.__init__"};
+
+	for (int i = 0; i < 2 && w->now_ns < STEP_NS / 4; i++) {
+		struct ops_new_event call = scene_event(w->b, 0, calls[i], w->now_ns + 10 * i, w->now_ns + 100 - 10 * i);
+
+		call.kind = OPS_EVENT_PYTHON_FUNCTION;
+		ops_builder_event(w->b, &call);
+	}
+	w->now_ns += 1000;
+	train(w, cause);
+}
+
+static void names_the_line_of_the_optimizer(void **state)
+{
+	char *json = advice_of(train_with_optimizer, true);
+
+	(void)state;
+	assert_true(finding_ms(json, "unread-gradient") > 0);
+	assert_non_null(strstr(json, "\"file\":\"train.py\",\"line\":4"));
+	ops_free(json);
+}
+
 /* A gradient that only another one follows from, which an optimizer reads or not. */
 static void pass_on(struct writer *w, bool cause)
 {
@@ -735,6 +760,7 @@ int main(void)
 		cmocka_unit_test(does_not_compare_unknown_indices),
 		cmocka_unit_test(finds_matrices_that_are_factored_again),
 		cmocka_unit_test(finds_normalisations_in_single_operators),
+		cmocka_unit_test(names_the_line_of_the_optimizer),
 		cmocka_unit_test(finds_samples_that_the_loss_ignores),
 	};
 

@@ -363,6 +363,96 @@ static char *advise_samples(bool lists)
 	return device_trace_advise(&trace);
 }
 
+/* A function in the loader that searches in a list for 5000 us in each step, in `calls` calls; or calls a function in C for so long. */
+static char *advise_search(int calls, bool in_c)
+{
+	struct device_trace trace = {.correlation = 1};
+
+	ops_buffer_append_text(&trace.text, "{\"source\": {\"data.py\": {\"loops\": [], \"searches\": [[5, 7]]}}, \"machine\": {\"threads\": 1}, \"traceEvents\": [\n"
+	                                    "{\"ph\": \"i\", \"cat\": \"x\", \"name\": \"begin\", \"pid\": 1, \"tid\": 1, \"ts\": 0}");
+	for (int step = 0; step < STEPS; step++) {
+		double us = 20 + 9000 * step;
+
+		device_trace_step(&trace, step, us - 10, 8990);
+		device_trace_add(&trace, "python_function", "train.py(3): run", 1, 1, us, 8900, "\"Python id\": 1");
+		device_trace_add(&trace, "user_annotation", "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 1, 1, us + 10, 6000, "");
+		for (int i = 0; i < calls; i++) {
+			double at = us + 20 + 5000.0 / calls * i;
+
+			device_trace_add(&trace, "python_function", "data.py(5): Pairs.draw", 1, 1, at, 5000.0 / calls, "\"Python id\": 2, \"Python parent id\": 1");
+			if (in_c)
+				device_trace_add(&trace, "python_function", "<built-in method index of list>", 1, 1, at + 1, 5000.0 / calls - 2,
+				                 "\"Python id\": 3, \"Python parent id\": 2");
+		}
+		device_trace_add(&trace, "cpu_op", "aten::mm", 1, 1, us + 6500, 2000, "\"a\": 1");
+	}
+	return device_trace_advise(&trace);
+}
+
+static void says_that_samples_search(void **state)
+{
+	char *search = advise_search(100, false), *quick = advise_search(5000, false), *index = advise_search(100, true);
+
+	(void)state;
+	assert_non_null(strstr(search, "is in Pairs.draw itself, which searches with `in` at line 7."));
+	assert_non_null(strstr(search, "\"file\":\"data.py\",\"line\":7"));
+	assert_non_null(strstr(search, "keep a set or a dictionary"));
+	assert_null(strstr(quick, "searches with"));
+	assert_null(strstr(index, "searches with"));
+	assert_non_null(strstr(index, "100 calls of list.index."));
+	assert_non_null(strstr(index, "keep a dictionary of positions"));
+	ops_free(search);
+	ops_free(quick);
+	ops_free(index);
+}
+
+/* A function with 60 iterations in each step at line 9, within two loops, that each select a row, call an operator, and may call a module
+ * and read a value. */
+static char *advise_iterations(const char *name, bool steered)
+{
+	static const char line[] = "\"Python parent id\": 2, \"CallFrom\": \"model.py:9\"";
+	struct device_trace trace = {.correlation = 1};
+
+	ops_buffer_append_text(&trace.text, "{\"source\": {\"model.py\": {\"loops\": [[7, 12], [8, 10]], \"searches\": []}}, \"machine\": {\"threads\": 1}, \"traceEvents\": [\n"
+	                                    "{\"ph\": \"i\", \"cat\": \"x\", \"name\": \"begin\", \"pid\": 1, \"tid\": 1, \"ts\": 0}");
+	device_trace_add(&trace, "python_function", "train.py(3): main", 1, 1, 1, 4.0 * 4000, "\"Python id\": 1");
+	for (int step = 0; step < 4; step++) {
+		double us = 10 + 3990 * step;
+
+		device_trace_step(&trace, step, us, 3980);
+		device_trace_add(&trace, "python_function", "model.py(5): forward", 1, 1, us + 5, 3970, "\"Python id\": 2, \"Python parent id\": 1");
+		for (int i = 0; i < 60; i++) {
+			double at = us + 10 + i * 66;
+
+			if (steered)
+				device_trace_add(&trace, "python_function", "nn.Module: Net_0", 1, 1, at + 30, 10, line);
+			if (steered)
+				device_trace_add(&trace, "cpu_op", "aten::item", 1, 1, at + 45, 2, line);
+			device_trace_add(&trace, "cpu_op", "aten::select", 1, 1, at, 5, line);
+			device_trace_add(&trace, "cpu_op", name, 1, 1, at + 6, 15, line);
+		}
+	}
+	return device_trace_advise(&trace);
+}
+
+static void names_the_statements_of_loops_and_layers_for_cells(void **state)
+{
+	char *usual = advise_iterations("aten::mm", false), *cells = advise_iterations("aten::gru_cell", false), *steered = advise_iterations("aten::mm", true);
+
+	(void)state;
+	assert_true(finding_ms(usual, "python-loop-over-rows") > 0);
+	assert_non_null(strstr(usual, "\"file\":\"model.py\",\"line\":8"));
+	assert_non_null(strstr(usual, "\"file\":\"model.py\",\"line\":7"));
+	assert_non_null(strstr(usual, "\"severity\":\"high\""));
+	assert_null(strstr(usual, "nn.GRU"));
+	assert_non_null(strstr(cells, "nn.GRU"));
+	assert_true(finding_ms(steered, "python-loop-over-rows") > 0);
+	assert_null(strstr(steered, "\"severity\":\"high\""));
+	ops_free(usual);
+	ops_free(cells);
+	ops_free(steered);
+}
+
 static void says_what_samples_cost(void **state)
 {
 	char *lists = advise_samples(true), *archive = advise_samples(false);
@@ -525,7 +615,8 @@ int main(void)
 		cmocka_unit_test(leaves_reads_to_their_operator),
 		cmocka_unit_test(finds_reads_in_hooks),
 		cmocka_unit_test(finds_windows_that_overlap),
-		cmocka_unit_test(says_what_makes_loading_slow), cmocka_unit_test(says_what_samples_cost), cmocka_unit_test(counts_first_batches_of_restarted_workers),
+		cmocka_unit_test(says_what_makes_loading_slow), cmocka_unit_test(says_what_samples_cost), cmocka_unit_test(says_that_samples_search), cmocka_unit_test(names_the_statements_of_loops_and_layers_for_cells),
+		cmocka_unit_test(counts_first_batches_of_restarted_workers),
 		cmocka_unit_test(counts_dictionaries_with_the_loop_that_updates_them),
 		cmocka_unit_test(finds_chains_that_do_not_depend_on_each_other),
 	};

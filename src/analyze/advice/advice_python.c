@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What functions of the program spend their time outside of operators on: calls of a library or of C, and searches.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "analyze/advice/advice.h"
+#include "base/alloc.h"
+#include "base/text.h"
+#include "derive/program.h"
+
+/* Minimum share of the time of a call, or of a search, to be mentioned. */
+#define PART_MIN 0.4
+
+/* A test with `in` of a set or a dictionary takes a tenth of a microsecond. Time of a function for each of its calls and of the calls
+ * that it makes; more is a search through many items. */
+#define SEARCH_NS_MIN 2000
+
+/* What to do about calls that often take most of the time, by the end of the name. */
+struct known_call {
+	const char *name, *advised;
+};
+
+static const struct known_call known_calls[] = {
+	{"NpzFile.__getitem__", "An .npz archive reads and decompresses an array each time it is accessed: keep the array instead of the archive. "},
+	{"copy.deepcopy", "A deep copy walks all objects one by one: copy only what changes, such as lists by slicing, or take changes back afterwards. "},
+	{"list.index", "It searches the list from its beginning: keep a dictionary of positions. "},
+	{"list.remove", "It searches the list from its beginning: keep a set or a dictionary. "},
+	{"list.count", "It goes through the list: count once, with collections.Counter. "},
+	{"list.insert", "It moves all items behind: use collections.deque, or append and reverse once. "},
+	{"json.loads", "Parse each text once, before the loop. "},
+	{"pickle.loads", "Keep the objects, or store tensors in one array. "},
+	{"_iLocIndexer.__getitem__", "pandas takes microseconds for each row: convert the columns to arrays once, before the loop. "},
+	{"_LocIndexer.__getitem__", "pandas takes microseconds for each row: convert the columns to arrays once, before the loop. "},
+	{"DataFrame.__getitem__", "pandas takes microseconds for each access: convert the columns to arrays once, before the loop. "},
+	{"Series.__getitem__", "pandas takes microseconds for each access: convert the columns to arrays once, before the loop. "},
+	{"DataFrame.iterrows", "pandas makes an object for each row: convert the columns to arrays once, before the loop. "},
+	{"_strptime_datetime", "Parse each text once, before the loop. "},
+};
+
+bool advice_find_search_lines(struct advice *advice)
+{
+	size_t strings = ops_trace_string_count(advice->trace);
+	bool done = ops_source_read(&advice->source, advice->trace);
+
+	advice->search_site = ops_alloc_none(strings + 1);
+	if (!done || !advice->search_site)
+		return false;
+	for (uint32_t row = 0; done && advice->source.list.count && row < advice->events->count; row++) {
+		uint32_t name = advice->events->name[row], line;
+		struct ops_function_text function;
+
+		if (advice->own_site[name] == OPS_NONE || advice->search_site[name] != OPS_NONE || !ops_event_function(advice->trace, row, &function))
+			continue;
+		line = ops_source_search(&advice->source, function.file, function.line);
+		done = !line || advice_add_site(advice, row, line, &advice->search_site[name]);
+	}
+	return done;
+}
+
+static bool is_in_zone(const struct advice *advice, uint32_t row, bool in_loader)
+{
+	return advice_counts(advice, row) && !(advice->zone[row] & ADVICE_WAITING) && ((advice->zone[row] & ADVICE_IN_LOADER) != 0) == in_loader;
+}
+
+/* Finds the function of a library, or in C, with most time outside of operators among those that functions of the program call. */
+static bool find_called(const struct advice *advice, bool in_loader, struct advice_python_part *ret_part)
+{
+	size_t strings = ops_trace_string_count(advice->trace);
+	int64_t *by_name = ops_alloc_zeroed(strings + 1, sizeof(*by_name));
+	uint64_t *calls = ops_alloc_zeroed(strings + 1, sizeof(*calls));
+	uint32_t most = OPS_NONE;
+
+	*ret_part = (struct advice_python_part){.row = OPS_NONE, .site = OPS_NONE};
+	for (uint32_t row = 0; by_name && calls && row < advice->events->count; row++) {
+		uint32_t parent = advice->events->parent[row], name = advice->events->name[row];
+		int64_t ns;
+
+		if (advice->events->kind[row] != OPS_EVENT_PYTHON_FUNCTION || parent == OPS_NONE || advice_own_site(advice, parent) == OPS_NONE ||
+		    advice_own_site(advice, row) != OPS_NONE || !is_in_zone(advice, row, in_loader) || advice->views->parts[row] == VIEW_LOADER)
+			continue;
+		ns = ops_difference(advice_host_ns(advice, row), advice->operator_ns[row]);
+		calls[name]++;
+		by_name[name] = ops_sum(by_name[name], ns > 0 ? ns : 0);
+		if (most == OPS_NONE || by_name[name] > by_name[advice->events->name[most]])
+			most = row;
+	}
+	if (by_name && calls && most != OPS_NONE) {
+		uint32_t name = advice->events->name[most];
+
+		*ret_part = (struct advice_python_part){most, advice->site[most], by_name[name], calls[name]};
+	}
+	ops_free(by_name);
+	ops_free(calls);
+	return by_name && calls;
+}
+
+/* Finds the function of the program with most self time among those that search. */
+static bool find_search(const struct advice *advice, bool in_loader, struct advice_python_part *ret_part)
+{
+	size_t strings = ops_trace_string_count(advice->trace);
+	int64_t *by_name = ops_alloc_zeroed(strings + 1, sizeof(*by_name));
+	uint64_t *calls = ops_alloc_zeroed(strings + 1, sizeof(*calls));
+	uint32_t most = OPS_NONE;
+
+	*ret_part = (struct advice_python_part){.row = OPS_NONE, .site = OPS_NONE};
+	for (uint32_t row = 0; by_name && calls && row < advice->events->count; row++) {
+		uint32_t parent = advice->events->parent[row], name = advice->events->name[row];
+
+		if (!is_in_zone(advice, row, in_loader))
+			continue;
+		if (parent != OPS_NONE && advice->search_site[advice->events->name[parent]] != OPS_NONE)
+			calls[advice->events->name[parent]]++;
+		if (advice->search_site[name] == OPS_NONE || advice_own_site(advice, row) == OPS_NONE)
+			continue;
+		calls[name]++;
+		by_name[name] = ops_sum(by_name[name], advice_host_self_ns(advice, row));
+		if (most == OPS_NONE || by_name[name] > by_name[advice->events->name[most]])
+			most = row;
+	}
+	if (by_name && calls && most != OPS_NONE) {
+		uint32_t name = advice->events->name[most];
+
+		if ((double)by_name[name] >= SEARCH_NS_MIN * (double)calls[name])
+			*ret_part = (struct advice_python_part){most, advice->search_site[name], by_name[name], calls[name]};
+	}
+	ops_free(by_name);
+	ops_free(calls);
+	return by_name && calls;
+}
+
+bool advice_find_python_parts(const struct advice *advice, bool in_loader, struct advice_python_parts *ret_parts)
+{
+	return find_called(advice, in_loader, &ret_parts->called) && find_search(advice, in_loader, &ret_parts->search);
+}
+
+/* Formats "list.index", "copy.deepcopy" or "NpzFile.__getitem__". */
+static void format_callee(const struct advice *advice, uint32_t row, char *text, size_t size)
+{
+	struct ops_string name = advice_name(advice, row), file = {"", 0};
+	struct ops_function_text function;
+	const char *of = memmem(name.bytes, name.size, " of ", 4);
+	static const char method[] = "<built-in method ", c_function[] = "<built-in function ";
+
+	if (ops_string_starts(name, method) && of) {
+		const char *begin = name.bytes + strlen(method), *end = name.bytes + name.size - 1;
+
+		snprintf(text, size, "%.*s.%.*s", (int)(end - of - 4), of + 4, (int)(of - begin), begin);
+		return;
+	}
+	if (ops_string_starts(name, c_function)) {
+		snprintf(text, size, "%.*s", (int)(name.size - strlen(c_function) - 1), name.bytes + strlen(c_function));
+		return;
+	}
+	if (ops_event_function(advice->trace, row, &function)) {
+		name = function.name;
+		file = ops_file_package(function.file).size ? file : function.file;
+	}
+	if (file.size > 3 && ops_string_ends(file, ".py")) {
+		const char *stem = memrchr(file.bytes, '/', file.size);
+
+		stem = stem ? stem + 1 : file.bytes;
+		snprintf(text, size, "%.*s.%.*s", (int)(file.bytes + file.size - 3 - stem), stem, (int)name.size, name.bytes);
+		return;
+	}
+	snprintf(text, size, "%.*s", (int)name.size, name.bytes);
+}
+
+const struct advice_python_part *advice_describe_python(const struct advice *advice, const struct advice_python_parts *parts, double all_ns, char *fact, char *advised, size_t size)
+{
+	const struct advice_python_part *search = &parts->search, *called = &parts->called;
+	char callee[96];
+
+	*fact = *advised = '\0';
+	if (search->row != OPS_NONE && (double)search->ns >= PART_MIN * all_ns) {
+		struct ops_function_text function;
+
+		if (!ops_event_function(advice->trace, search->row, &function))
+			return NULL;
+		snprintf(fact, size, " Of that, %s is in %.*s itself, which searches with `in` at line %u.", advice_time(advice_step_ms(advice, (double)search->ns)).text,
+		         (int)(function.name.size < 64 ? function.name.size : 64), function.name.bytes, advice->sites.items[search->site].line);
+		snprintf(advised, size, "If the search is in a list or an array, it goes through the items one by one: keep a set or a dictionary. ");
+		return search;
+	}
+	if (called->row == OPS_NONE || (double)called->ns < PART_MIN * all_ns)
+		return NULL;
+	format_callee(advice, called->row, callee, sizeof(callee));
+	snprintf(fact, size, " Of that, %s is in %s calls of %s.", advice_time(advice_step_ms(advice, (double)called->ns)).text,
+	         ops_figure_of_number(advice_per_step(advice, called->calls)).text, callee);
+	for (size_t i = 0; i < sizeof(known_calls) / sizeof(*known_calls); i++)
+		if (ops_string_ends(ops_string_of(callee), known_calls[i].name))
+			snprintf(advised, size, "%s", known_calls[i].advised);
+	return called;
+}
