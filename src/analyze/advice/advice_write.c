@@ -364,6 +364,19 @@ bool advice_is_per_step(const struct advice_report *report)
 	return report->steps || report->traces > 1;
 }
 
+/* ", between 2.00 % and 9.80 %"; of a bound, the other end */
+static void format_interval(const struct advice_finding *finding, char text[GAIN_ROOM])
+{
+	struct ops_figure lower = ops_figure_of_percent(finding->lower_pct), upper = ops_figure_of_percent(finding->upper_pct);
+
+	if (finding->rule->bound == ADVICE_ABOUT)
+		snprintf(text, GAIN_ROOM, ", between %s and %s", lower.text, upper.text);
+	else if (finding->rule->bound == ADVICE_AT_MOST)
+		snprintf(text, GAIN_ROOM, ", at least %s", lower.text);
+	else
+		snprintf(text, GAIN_ROOM, ", at most %s", upper.text);
+}
+
 /* ": saves about 12.3 ms a step (4.5 %, between 2.0 % and 9.8 %; waited for a CPU: 23.0 %)" */
 static void format_gain(const struct advice_report *report, const struct advice_finding *finding, bool with_interval, char text[GAIN_TEXT_ROOM])
 {
@@ -373,8 +386,7 @@ static void format_gain(const struct advice_report *report, const struct advice_
 	if (!gains(finding))
 		return;
 	if (with_interval)
-		snprintf(interval, sizeof(interval), ", between %s and %s", ops_figure_of_percent(finding->lower_pct).text,
-		         ops_figure_of_percent(finding->upper_pct).text);
+		format_interval(finding, interval);
 	ops_format_duration(ms, finding->gain_ms * 1e6);
 	snprintf(text, GAIN_TEXT_ROOM, ": saves %s %s%s (%s%s%s%s)", advice_bound_name(finding->rule->bound), ms,
 	         advice_is_per_step(report) ? " a step" : "", ops_figure_of_percent(finding->gain_pct).text, interval, warns ? "; " : "",

@@ -239,7 +239,16 @@ static char *advise_long_call(const char *call, bool launches)
 	return device_trace_advise(&trace);
 }
 
-/* The first launch of a kernel loads its code. */
+static double member_of(const char *text, const char *rule, const char *name)
+{
+	const char *at = strstr(text, rule);
+
+	at = at ? strstr(at, name) : NULL;
+	assert_non_null(at);
+	return strtod(at + strlen(name) + strlen("\":"), NULL);
+}
+
+/* The first launch of a kernel loads its code. The gain is an upper bound, and so the end of its interval. */
 static void names_calls_that_load_code(void **state)
 {
 	char *text = advise_long_call("hipLaunchKernel", true);
@@ -248,6 +257,8 @@ static void names_calls_that_load_code(void **state)
 	assert_near(finding_ms(text, "code-loading"), 6.2, 0.3);
 	assert_non_null(strstr(text, "hipLaunchKernel, 6.00 ms"));
 	assert_non_null(strstr(text, "Calls that load code for the device: 1 in each step."));
+	assert_near(member_of(text, "code-loading", "predicted_gain_upper_percent"), member_of(text, "code-loading", "predicted_gain_percent"), 0);
+	assert_true(member_of(text, "code-loading", "predicted_gain_lower_percent") < 50);
 	assert_true(finding_ms(text, "device-idle") <= 0.1);
 	ops_free(text);
 	text = advise_long_call("cuModuleLoadData", false);
@@ -426,7 +437,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(finds_launch_bound), cmocka_unit_test(judges_iterations_by_kind), cmocka_unit_test(finds_allocations_of_each_runtime),
-		cmocka_unit_test(leaves_filled_caches_alone), cmocka_unit_test(finds_mostly_idle_devices), cmocka_unit_test(finds_synchronising_calls),
+		cmocka_unit_test(leaves_filled_caches_alone), cmocka_unit_test(finds_mostly_idle_devices), cmocka_unit_test(names_the_recording_as_base),
+		cmocka_unit_test(finds_synchronising_calls),
 		cmocka_unit_test(finds_copies), cmocka_unit_test(finds_memory_near_its_limit), cmocka_unit_test(finds_host_work),
 		cmocka_unit_test(leaves_busy_devices_alone), cmocka_unit_test(blames_the_host_until_it_launches),
 		cmocka_unit_test(names_calls_that_load_code), cmocka_unit_test(names_calls_that_block),
