@@ -34,6 +34,25 @@ def test_command_lines_are_masked(words, text):
     assert provenance.masked(words) == text
 
 
+@pytest.mark.parametrize(
+    ("line", "types"),
+    [
+        ("flags\t\t: fpu sse avx2 fma", ["bfloat16", "float16"]),
+        ("flags\t\t: avx512f avx512_bf16", ["float16"]),
+        ("flags\t\t: amx_tile amx_bf16 amx_int8 avx512_fp16", []),
+        ("Features\t: fp asimd fphp asimdhp bf16", []),
+        ("Hardware\t: unknown", []),
+    ],
+)
+def test_types_without_instructions_are_noted(monkeypatch, line, types):
+    monkeypatch.setattr(provenance, "_read", lambda path: f"processor\t: 0\n{line}\nbugs\t\t: none\n")
+    provenance.emulated_types.cache_clear()
+    try:
+        assert json.loads(provenance.make_json({})).get("emulated_types", []) == types
+    finally:
+        provenance.emulated_types.cache_clear()
+
+
 def git(folder, *words):
     environment = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
     identity = ("-c", "user.name=A", "-c", "user.email=a@example.org")

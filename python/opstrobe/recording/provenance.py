@@ -79,6 +79,23 @@ def cpu() -> str:
     return platform.machine()
 
 
+# By type: flags of /proc/cpuinfo, of which a processor that multiplies matrices of the type has one.
+_INSTRUCTIONS = {
+    "bfloat16": {"avx512_bf16", "amx_bf16", "avx_ne_convert", "bf16"},
+    "float16": {"avx512_fp16", "amx_fp16", "avx_ne_convert", "asimdhp"},
+}
+
+
+@functools.cache
+def emulated_types() -> list[str]:
+    """Types that torch computes with but the processor has no instructions for. Empty if unknown."""
+    for line in _read("/proc/cpuinfo").splitlines():
+        name, _, value = line.partition(":")
+        if name.strip() in ("flags", "Features"):
+            return [type_ for type_, flags in _INSTRUCTIONS.items() if not flags & set(value.split())]
+    return []
+
+
 def revision(directory: str) -> str | None:
     """The commit that git has checked out there, read from git's files, since git itself would run what the repository
     configures."""
@@ -154,6 +171,7 @@ def make_json(options: dict[str, Any]) -> str:
         "opstrobe": opstrobe.__version__,
         "python": platform.python_version(),
         "cpu": cpu(),
+        "emulated_types": emulated_types(),
         "settings": _slow_settings(),
         "options": ", ".join(_option_text(name, value) for name, value in options.items() if value),
     }

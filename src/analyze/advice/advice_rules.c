@@ -69,6 +69,7 @@
 	X(small)          \
 	X(slow)           \
 	X(double)         \
+	X(emulated)       \
 	X(passes)         \
 	X(graph)          \
 	X(growth)         \

@@ -268,6 +268,43 @@ static double settings_ms(const char *setting)
 	return ms;
 }
 
+/* A product of 1000 us and its inner one of the same type, in each step of 3 ms; a name that begins with "_slow" is a fallback. */
+static double emulated_ms(const char *types, const char *name, const char *dtype)
+{
+	struct device_trace trace;
+	char machine[128], args[128];
+	char *json;
+	double ms;
+
+	snprintf(machine, sizeof(machine), "\"threads\": 1}, \"recording\": {\"emulated_types\": [%s]", types);
+	snprintf(args, sizeof(args), "\"Input Dims\": [[64, 64], [64, 64]], \"Input type\": [\"%s\", \"%s\"]", dtype, dtype);
+	open_trace(&trace, machine);
+	for (int step = 0; step < STEPS; step++) {
+		double us = 10 + 3000 * step;
+
+		device_trace_step(&trace, step, us, 2990);
+		device_trace_add(&trace, "cpu_op", "aten::matmul", 1, 1, us + 900, 1000, args);
+		device_trace_add(&trace, "cpu_op", name, 1, 1, us + 950, 900, args);
+	}
+	json = device_trace_advise(&trace);
+	ms = finding_ms(json, "emulated-type");
+	ops_free(json);
+	return ms;
+}
+
+static void finds_emulated_types(void **state)
+{
+	(void)state;
+	assert_float_equal(emulated_ms("\"bfloat16\"", "aten::mm", "c10::BFloat16"), 1, 0.001);
+	assert_float_equal(emulated_ms("\"bfloat16\", \"float16\"", "aten::mm", "c10::BFloat16"), 1, 0.001);
+	assert_true(emulated_ms("\"bfloat16\"", "aten::mm", "float") < 0);
+	assert_float_equal(emulated_ms("\"bfloat16\", \"float16\"", "aten::mm", "c10::Half"), 1, 0.001);
+	assert_true(emulated_ms("\"float16\"", "aten::mm", "c10::BFloat16") < 0);
+	assert_true(emulated_ms("", "aten::mm", "c10::BFloat16") < 0);
+	assert_float_equal(emulated_ms("", "aten::_slow_conv2d_forward", "c10::BFloat16"), 1, 0.001);
+	assert_true(emulated_ms("", "aten::_slow_conv2d_forward", "double") < 0);
+}
+
 static void finds_slow_settings(void **state)
 {
 	(void)state;
@@ -1056,7 +1093,7 @@ int main(void)
 	                                   cmocka_unit_test(does_not_take_starved_threads_for_denormals),
 	                                   cmocka_unit_test(finds_products_of_integers),
 	                                   cmocka_unit_test(finds_operators_that_are_slow), cmocka_unit_test(compares_fourier_transforms_with_each_other), cmocka_unit_test(finds_searches_across_memory),
-	                                   cmocka_unit_test(finds_slow_settings), cmocka_unit_test(counts_long_steps_that_recur),
+	                                   cmocka_unit_test(finds_emulated_types), cmocka_unit_test(finds_slow_settings), cmocka_unit_test(counts_long_steps_that_recur),
 	                                   cmocka_unit_test(knows_what_is_slow_without_denormals),
 	                                   cmocka_unit_test(finds_tokens_computed_again),
 	                                   cmocka_unit_test(finds_memory_near_its_limit),
