@@ -15,6 +15,7 @@
 	X(checkpoint)     \
 	X(synchronise)    \
 	X(logging)        \
+	X(parent)         \
 	X(waiting)        \
 	X(locks)          \
 	X(gil)            \

@@ -90,8 +90,10 @@ static bool rule_emulated_find(const struct advice *advice, struct advice_result
 		first = first < NARROWS ? first : narrow;
 		advice_add(result, row, advice_claim(result, row));
 	}
-	if (first == NARROWS || (double)result->tally.ns < SHARE_MIN * (double)advice->steps_ns)
+	if (first == NARROWS || (double)result->tally.ns < SHARE_MIN * (double)advice->steps_ns) {
+		result->claims.count = 0;
 		return true;
+	}
 	return advice_report_costs(result, "%s products and convolutions in each step compute with %s, for which this processor has no instructions, in %s with "
 	                                   "their backward pass.",
 	                           advice_events(result).text, narrows[first].name, advice_cost(result).text);

@@ -74,6 +74,40 @@ static bool rule_in_step_add_waits(struct advice_result *result, uint32_t kinds,
 	return done;
 }
 
+/* A process that starts others to do the work waits for them for most of its time, computes little, and has no steps. */
+#define PARENT_WAITS_MIN 0.8
+#define PARENT_OPERATORS_MAX 0.01
+
+static bool is_parent(const struct advice_result *result)
+{
+	const struct advice *advice = result->advice;
+	int64_t operators_ns = 0;
+
+	if (advice->real_steps || (double)result->tally.ns < PARENT_WAITS_MIN * (double)advice->steps_ns)
+		return false;
+	for (uint32_t row = 0; row < advice->events->count; row++)
+		if (advice_is_operator(advice, row) && !(advice->zone[row] & ADVICE_IN_OPERATOR))
+			operators_ns = ops_sum(operators_ns, advice_ns(advice, row));
+	return (double)operators_ns <= PARENT_OPERATORS_MAX * (double)advice->steps_ns;
+}
+
+/* Adds waits for other processes. Returns false if out of memory. */
+static bool find_parent(const struct advice *advice, struct advice_result *result)
+{
+	uint32_t met;
+
+	(void)advice;
+	if (!rule_in_step_add_waits(result, 1 << OPS_BLOCKING_PROCESS, &met))
+		return false;
+	if (!is_parent(result)) {
+		result->claims.count = 0;
+		return true;
+	}
+	result->always = true;
+	result->severity = ADVICE_MEDIUM;
+	return advice_report_gain(result, 0, "This process waits for others for %s, and computes nothing.", advice_cost(result).text);
+}
+
 static bool find_waiting(const struct advice *advice, struct advice_result *result)
 {
 	uint32_t met;
@@ -82,6 +116,11 @@ static bool find_waiting(const struct advice *advice, struct advice_result *resu
 	(void)advice;
 	if (!rule_in_step_add_waits(result, 1 << OPS_BLOCKING_PROCESS | 1 << OPS_BLOCKING_TIME, &met))
 		return false;
+	/* advice_rule_parent reports this. */
+	if (met == 1 << OPS_BLOCKING_PROCESS && is_parent(result)) {
+		result->claims.count = 0;
+		return true;
+	}
 	describe_waits(met, what, sizeof(what));
 	return rule_in_step_report(result, what);
 }
@@ -137,6 +176,21 @@ const struct advice_rule advice_rule_checkpoint = {
 	.confidence = ADVICE_SURE,
 	.names = saving,
 	.find = find_checkpoint,
+};
+
+const struct advice_rule advice_rule_parent = {
+	.id = "work-in-children",
+	.title = "The work is in processes that were not recorded",
+	.condition = "A recording without steps waits for other processes for 80 % of its time or more, and computes for 1 % or less.",
+	.gain = "none",
+	.explanation = "A program that starts processes, such as torch.multiprocessing.spawn for each rank, computes in those. Each process has a recording of its own.",
+	.advice = "Call opstrobe.profile in the function that the processes run, or start each with `opstrobe run`, for example below torchrun. Then look at all of "
+		  "them: `opstrobe advise DIRECTORY`.",
+	.link = "https://docs.pytorch.org/docs/stable/elastic/run.html",
+	.needs = ADVICE_NEEDS_PYTHON,
+	.stage = ADVICE_STAGE_WAITS,
+	.confidence = ADVICE_SURE,
+	.find = find_parent,
 };
 
 const struct advice_rule advice_rule_waiting = {

@@ -237,6 +237,27 @@ static double recurring_ms(int slow)
 	return ms;
 }
 
+/* A program without steps waits for others for 90 ms of 100 ms. */
+static void knows_programs_that_only_start_others(void **state)
+{
+	(void)state;
+	for (int computes = 0; computes < 2; computes++) {
+		struct device_trace trace;
+		char *json;
+
+		open_trace(&trace, "\"threads\": 1");
+		device_trace_add(&trace, "python_function", "train.py(9): <module>", 1, 1, 0, 100000, "\"Python id\": 1");
+		device_trace_add(&trace, "cpu_op", "aten::add", 1, 1, 10, computes ? 5000 : 50, "\"Input Dims\": [[9]], \"Input type\": [\"float\"]");
+		device_trace_add(&trace, "cpu_op", "aten::add", 1, 1, 99900, 50, "\"Input Dims\": [[9]], \"Input type\": [\"float\"]");
+		device_trace_add(&trace, "python_function", "/usr/lib/python3.11/multiprocessing/process.py(142): BaseProcess.join", 1, 1, 9000, 90000,
+		                 "\"Python id\": 2, \"Python parent id\": 1, \"CallFrom\": \"train.py:30\"");
+		json = device_trace_advise(&trace);
+		assert_float_equal(finding_ms(json, "work-in-children"), computes ? -1 : 0, 0.001);
+		assert_float_equal(finding_ms(json, "waiting-in-step"), computes ? 90 : -1, 0.1);
+		ops_free(json);
+	}
+}
+
 /* Long steps count if they recur and make more calls. */
 static void counts_long_steps_that_recur(void **state)
 {
@@ -1094,6 +1115,7 @@ int main(void)
 	                                   cmocka_unit_test(finds_products_of_integers),
 	                                   cmocka_unit_test(finds_operators_that_are_slow), cmocka_unit_test(compares_fourier_transforms_with_each_other), cmocka_unit_test(finds_searches_across_memory),
 	                                   cmocka_unit_test(finds_emulated_types), cmocka_unit_test(finds_slow_settings), cmocka_unit_test(counts_long_steps_that_recur),
+	                                   cmocka_unit_test(knows_programs_that_only_start_others),
 	                                   cmocka_unit_test(knows_what_is_slow_without_denormals),
 	                                   cmocka_unit_test(finds_tokens_computed_again),
 	                                   cmocka_unit_test(finds_memory_near_its_limit),
