@@ -140,7 +140,7 @@ def test_advice_is_a_dict_that_shows_itself():
             gain = (
                 f"{finding['predicted_gain_bound']} {_core.format_percent(finding['predicted_gain_percent'])} of a step"
             )
-            assert gain in markup.text
+            assert f"{gain}, {finding['predicted_gain_interval']}" in markup.text
     assert markup.tags.count("li") == len(advice["findings"])
     rest = advice["not_explained"]
     assert rest["title"] in markup.text and rest["lines"][0]["text"] in markup.text

@@ -5,9 +5,9 @@
 import type { AdviceReply, Finding, NotExplainedTime, Where } from "../../../web/src/data/replies";
 import { formatPercent } from "../../../web/src/format/units";
 
-/** Returns "saves about 12 % of a step", or an empty text if there is no predicted gain. */
-export function gainOf({ predicted_gain_percent: percent, predicted_gain_bound: bound, predicted_gain_warning: warning }: Finding): string {
-	return percent === null || percent <= 0 ? "" : `saves ${bound} ${formatPercent(percent)} of a step${warning ? `; ${warning}` : ""}`;
+/** Returns "saves about 12 % of a step, between 5 % and 45 %", or an empty text if there is no predicted gain. */
+export function gainOf({ predicted_gain_percent: percent, predicted_gain_bound: bound, predicted_gain_interval: interval, predicted_gain_warning: warning }: Finding): string {
+	return percent === null || percent <= 0 ? "" : `saves ${bound} ${formatPercent(percent)} of a step${interval ? `, ${interval}` : ""}${warning ? `; ${warning}` : ""}`;
 }
 
 /** Returns "train.py:12 in step", as far as known. */

@@ -55,7 +55,10 @@ def _finding(finding: Mapping[str, Any]) -> str:
     colour = _SEVERITY_COLOURS.get(finding["severity"], "currentColor")
     bound = _text(finding["predicted_gain_bound"])
     warning = f" ({_text(finding['predicted_gain_warning'])})" if finding.get("predicted_gain_warning") else ""
-    gain = f"{_bar(percent, colour)}{bound} {format_percent(percent)} of a step{warning}" if percent > 0 else ""
+    interval = f", {_text(finding['predicted_gain_interval'])}" if finding.get("predicted_gain_interval") else ""
+    gain = (
+        f"{_bar(percent, colour)}{bound} {format_percent(percent)} of a step{interval}{warning}" if percent > 0 else ""
+    )
     measured = finding.get("measured")
     if measured:
         gain += f" (measured: {format_percent(measured['gain_percent'])}, {format_percent(measured['gain_lower_percent'])} to {format_percent(measured['gain_upper_percent'])})"

@@ -760,7 +760,7 @@ def finding_text(finding: dict[str, Any]) -> Text:
     words = Words()
     gain = finding_gain(finding)
     if gain != "–":
-        gain += f" of a step, {cell_text(finding['predicted_gain_ms_per_step'] * 1000, 'us')} each"
+        gain += f" of a step, {finding['predicted_gain_interval']}, {cell_text(finding['predicted_gain_ms_per_step'] * 1000, 'us')} each"
     pairs = [("Severity", finding["severity"]), ("Confidence", finding["confidence"]), ("Predicted gain", gain)]
     if measured := finding.get("measured"):
         lower, upper = measured["gain_lower_percent"], measured["gain_upper_percent"]

@@ -83,6 +83,19 @@ static void advice_write_proof(struct ops_json_writer *json, const struct advice
 
 #define GAIN_ROOM 128
 #define GAIN_TEXT_ROOM 512
+/* "between 2.00 % and 9.80 %"; of a bound, the other end. */
+static void format_interval(const struct advice_finding *finding, char ret_text[GAIN_ROOM])
+{
+	struct ops_figure lower = ops_figure_of_percent(finding->lower_pct), upper = ops_figure_of_percent(finding->upper_pct);
+
+	if (finding->rule->bound == ADVICE_ABOUT)
+		snprintf(ret_text, GAIN_ROOM, "between %s and %s", lower.text, upper.text);
+	else if (finding->rule->bound == ADVICE_AT_MOST)
+		snprintf(ret_text, GAIN_ROOM, "at least %s", lower.text);
+	else
+		snprintf(ret_text, GAIN_ROOM, "at most %s", upper.text);
+}
+
 /* "waited for a CPU: 23.0 %", which every gain has next to it if the machine distorted the figures. Returns false if not. */
 static bool format_gain_warning(const struct advice_report *report, char ret_text[GAIN_ROOM])
 {
@@ -96,7 +109,7 @@ static bool format_gain_warning(const struct advice_report *report, char ret_tex
 static void write_finding(struct ops_json_writer *json, const struct advice_report *report, const struct advice_finding *finding,
                           bool brief)
 {
-	char warning[GAIN_ROOM];
+	char interval[GAIN_ROOM], warning[GAIN_ROOM];
 
 	ops_json_open(json, '{');
 	ops_json_member_text(json, "id", finding->rule->id);
@@ -117,6 +130,13 @@ static void write_finding(struct ops_json_writer *json, const struct advice_repo
 	ops_json_member_number(json, "predicted_gain_lower_percent", finding->lower_pct);
 	ops_json_member_number(json, "predicted_gain_upper_percent", finding->upper_pct);
 	ops_json_member_text(json, "predicted_gain_bound", advice_bound_name(finding->rule->bound));
+	ops_json_key(json, "predicted_gain_interval");
+	if (finding->gain_pct > 0) {
+		format_interval(finding, interval);
+		ops_json_word(json, interval);
+	} else {
+		ops_json_null(json);
+	}
 	ops_json_key(json, "predicted_gain_warning");
 	if (format_gain_warning(report, warning))
 		ops_json_word(json, warning);
@@ -364,19 +384,6 @@ bool advice_is_per_step(const struct advice_report *report)
 	return report->steps || report->traces > 1;
 }
 
-/* ", between 2.00 % and 9.80 %"; of a bound, the other end */
-static void format_interval(const struct advice_finding *finding, char text[GAIN_ROOM])
-{
-	struct ops_figure lower = ops_figure_of_percent(finding->lower_pct), upper = ops_figure_of_percent(finding->upper_pct);
-
-	if (finding->rule->bound == ADVICE_ABOUT)
-		snprintf(text, GAIN_ROOM, ", between %s and %s", lower.text, upper.text);
-	else if (finding->rule->bound == ADVICE_AT_MOST)
-		snprintf(text, GAIN_ROOM, ", at least %s", lower.text);
-	else
-		snprintf(text, GAIN_ROOM, ", at most %s", upper.text);
-}
-
 /* ": saves about 12.3 ms a step (4.5 %, between 2.0 % and 9.8 %; waited for a CPU: 23.0 %)" */
 static void format_gain(const struct advice_report *report, const struct advice_finding *finding, bool with_interval, char text[GAIN_TEXT_ROOM])
 {
@@ -388,8 +395,8 @@ static void format_gain(const struct advice_report *report, const struct advice_
 	if (with_interval)
 		format_interval(finding, interval);
 	ops_format_duration(ms, finding->gain_ms * 1e6);
-	snprintf(text, GAIN_TEXT_ROOM, ": saves %s %s%s (%s%s%s%s)", advice_bound_name(finding->rule->bound), ms,
-	         advice_is_per_step(report) ? " a step" : "", ops_figure_of_percent(finding->gain_pct).text, interval, warns ? "; " : "",
+	snprintf(text, GAIN_TEXT_ROOM, ": saves %s %s%s (%s%s%s%s%s)", advice_bound_name(finding->rule->bound), ms,
+	         advice_is_per_step(report) ? " a step" : "", ops_figure_of_percent(finding->gain_pct).text, with_interval ? ", " : "", interval, warns ? "; " : "",
 	         warns ? warning : "");
 }
 

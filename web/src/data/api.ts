@@ -46,7 +46,7 @@ export interface TraceSummary {
 	top_finding: TopFinding | null;
 }
 
-export type TopFinding = Pick<Finding, "id" | "title" | "severity" | "confidence" | "where" | "predicted_gain_ms_per_step" | "predicted_gain_percent" | "predicted_gain_lower_percent" | "predicted_gain_upper_percent" | "predicted_gain_bound" | "predicted_gain_warning">;
+export type TopFinding = Pick<Finding, "id" | "title" | "severity" | "confidence" | "where" | "predicted_gain_ms_per_step" | "predicted_gain_percent" | "predicted_gain_lower_percent" | "predicted_gain_upper_percent" | "predicted_gain_bound" | "predicted_gain_interval" | "predicted_gain_warning">;
 
 export interface Diagnostic {
 	kind: string;

@@ -273,6 +273,8 @@ export interface Finding {
 	predicted_gain_upper_percent: number | null;
 	/** Meaning of the predicted gains. */
 	predicted_gain_bound: "about" | "at least" | "at most";
+	/** "between 12.0 % and 45.0 %"; of a bound, the other end: "at least 3.30 %". */
+	predicted_gain_interval: string | null;
 	/** "waited for a CPU: 23.0 %", if that distorted the figures. */
 	predicted_gain_warning: string | null;
 	measured: Measured | null;

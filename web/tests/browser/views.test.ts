@@ -117,7 +117,10 @@ describe.each(TRACES)("%s", (_, path) => {
 			const text = plain(await card.innerText());
 			expect(text).toContain(plain(finding.evidence));
 			expect(text).toContain(plain(finding.advice));
-			if (finding.predicted_gain_percent) expect(text).toContain(`save ${finding.predicted_gain_bound} ${formatPercent(finding.predicted_gain_percent)}`);
+			if (finding.predicted_gain_percent) {
+				expect(text).toContain(`save ${finding.predicted_gain_bound} ${formatPercent(finding.predicted_gain_percent)}`);
+				expect(text).toContain(finding.predicted_gain_interval);
+			}
 		}
 		const section = tab.page.getByRole("region", { name: "Not explained by a finding" });
 		expect(await section.count()).toBe(rest === null ? 0 : 1);

@@ -33,7 +33,7 @@ test("lines of a trace are shown with their time and memory, the hottest in the 
 test("findings say what to gain and where", async () => {
 	const { findings } = await printed<AdviceReply>(opstrobe, "advise", trace);
 	const finding = findings.find((each) => each.id === "loader-bound")!;
-	expect(gainOf(finding)).toBe(`saves ${finding.predicted_gain_bound} ${formatPercent(finding.predicted_gain_percent)} of a step`);
+	expect(gainOf(finding)).toBe(`saves ${finding.predicted_gain_bound} ${formatPercent(finding.predicted_gain_percent)} of a step, ${finding.predicted_gain_interval}`);
 	expect(gainOf({ ...finding, predicted_gain_bound: "at most" })).toMatch(/^saves at most /);
 	expect(placeName(finding.where[0]!)).toBe("train.py:50  enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__");
 	expect(problemOf(finding)).toContain("num_workers");
