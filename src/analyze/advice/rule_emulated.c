@@ -21,7 +21,7 @@ static const struct narrow {
 #define NARROWS (sizeof(narrows) / sizeof(*narrows))
 
 /* The recorder lists the types that the processor emulates ("emulated_types" in the metadata "recording"). */
-static bool is_listed(const struct ops_trace *trace, const char *name)
+static bool lists_type(const struct ops_trace *trace, const char *name)
 {
 	struct ops_string recording, list, value;
 	struct ops_json_walk walk;
@@ -54,7 +54,7 @@ static void find_emulated(const struct advice_result *result, bool ret_emulated[
 	const struct advice *advice = result->advice;
 
 	for (size_t i = 0; i < NARROWS; i++)
-		ret_emulated[i] = is_listed(advice->trace, narrows[i].name);
+		ret_emulated[i] = lists_type(advice->trace, narrows[i].name);
 	for (uint32_t row = 0; row < advice->events->count; row++)
 		if (result->which[advice->events->name[row]])
 			ret_emulated[narrow_of(advice, row)] = true;
@@ -62,7 +62,7 @@ static void find_emulated(const struct advice_result *result, bool ret_emulated[
 }
 
 /* Attention is left out: its kernel for the CPU converts blocks of numbers, and is about as fast as with float32. */
-static bool is_product(const struct advice *advice, uint32_t row)
+static bool multiplies(const struct advice *advice, uint32_t row)
 {
 	enum operator_kind kind = operator_rows[advice->operators[advice->events->name[row]]].kind;
 
@@ -82,7 +82,7 @@ static bool rule_emulated_find(const struct advice *advice, struct advice_result
 
 		/* Under autocast the product is in an operator of the same name on float32. Its backward pass counts with it. */
 		result->claimed[row] |= parent != OPS_NONE && result->claimed[parent];
-		if (!advice_counts(advice, row) || (advice->zone[row] & ADVICE_IN_BACKWARD) || advice_is_claimed(result, row) || !is_product(advice, row))
+		if (!advice_counts(advice, row) || (advice->zone[row] & ADVICE_IN_BACKWARD) || advice_is_claimed(result, row) || !multiplies(advice, row))
 			continue;
 		narrow = narrow_of(advice, row);
 		if (!emulated[narrow])
