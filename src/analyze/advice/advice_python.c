@@ -71,9 +71,10 @@ static bool find_called(const struct advice *advice, bool in_loader, struct advi
 	int64_t *by_name = ops_alloc_zeroed(strings + 1, sizeof(*by_name));
 	uint64_t *calls = ops_alloc_zeroed(strings + 1, sizeof(*calls));
 	uint32_t most = OPS_NONE;
+	bool done = by_name && calls;
 
 	*ret_part = (struct advice_python_part){.row = OPS_NONE, .site = OPS_NONE};
-	for (uint32_t row = 0; by_name && calls && row < advice->events->count; row++) {
+	for (uint32_t row = 0; done && row < advice->events->count; row++) {
 		uint32_t parent = advice->events->parent[row], name = advice->events->name[row];
 		int64_t ns;
 
@@ -86,14 +87,14 @@ static bool find_called(const struct advice *advice, bool in_loader, struct advi
 		if (most == OPS_NONE || by_name[name] > by_name[advice->events->name[most]])
 			most = row;
 	}
-	if (by_name && calls && most != OPS_NONE) {
+	if (done && most != OPS_NONE) {
 		uint32_t name = advice->events->name[most];
 
 		*ret_part = (struct advice_python_part){most, advice->site[most], by_name[name], calls[name]};
 	}
 	ops_free(by_name);
 	ops_free(calls);
-	return by_name && calls;
+	return done;
 }
 
 /* Finds the function of the program with most self time among those that search. */
@@ -103,9 +104,10 @@ static bool find_search(const struct advice *advice, bool in_loader, struct advi
 	int64_t *by_name = ops_alloc_zeroed(strings + 1, sizeof(*by_name));
 	uint64_t *calls = ops_alloc_zeroed(strings + 1, sizeof(*calls));
 	uint32_t most = OPS_NONE;
+	bool done = by_name && calls;
 
 	*ret_part = (struct advice_python_part){.row = OPS_NONE, .site = OPS_NONE};
-	for (uint32_t row = 0; by_name && calls && row < advice->events->count; row++) {
+	for (uint32_t row = 0; done && row < advice->events->count; row++) {
 		uint32_t parent = advice->events->parent[row], name = advice->events->name[row];
 
 		if (!is_in_zone(advice, row, in_loader))
@@ -119,7 +121,7 @@ static bool find_search(const struct advice *advice, bool in_loader, struct advi
 		if (most == OPS_NONE || by_name[name] > by_name[advice->events->name[most]])
 			most = row;
 	}
-	if (by_name && calls && most != OPS_NONE) {
+	if (done && most != OPS_NONE) {
 		uint32_t name = advice->events->name[most];
 
 		if ((double)by_name[name] >= SEARCH_NS_MIN * (double)calls[name])
@@ -127,7 +129,7 @@ static bool find_search(const struct advice *advice, bool in_loader, struct advi
 	}
 	ops_free(by_name);
 	ops_free(calls);
-	return by_name && calls;
+	return done;
 }
 
 bool advice_find_python_parts(const struct advice *advice, bool in_loader, struct advice_python_parts *ret_parts)

@@ -109,6 +109,7 @@ struct series_search {
 	OPS_ARRAY(struct series_speed) speeds;     /* by series */
 	uint32_t *position; /* by row; OPS_NONE: none */
 	uint8_t *is_part;   /* by row: an operator of a series contains it */
+	uint8_t *wraps;     /* by row: an operator of the same name begins in it. Within vmap its tensors lack the dimension of the batch */
 	uint64_t slow;
 	double usual_ns, slow_ns; /* of the series with most time; sums */
 };
@@ -205,6 +206,28 @@ static void release_series(struct series_search *search)
 	OPS_ARRAY_RELEASE(&search->speeds);
 	ops_free(search->position);
 	ops_free(search->is_part);
+	ops_free(search->wraps);
+}
+
+/* The ends of nested calls within vmap are not in the order of their parents, so beginnings decide. */
+static bool find_wrappers(struct series_search *search, const struct advice *advice)
+{
+	const struct ops_events *events = advice->events;
+	uint32_t *last = ops_alloc_none(ops_trace_string_count(advice->trace) + 1); /* by name */
+	bool done;
+
+	for (uint32_t row = 0; last && row < events->count; row++) {
+		uint32_t before = last[events->name[row]];
+
+		if (!advice_is_operator(advice, row))
+			continue;
+		if (before != OPS_NONE && events->track[before] == events->track[row] && events->start_ns[row] < events->end_ns[before])
+			search->wraps[before] = 1;
+		last[events->name[row]] = row;
+	}
+	done = last != NULL;
+	ops_free(last);
+	return done;
 }
 
 static bool search_series(struct series_search *search, struct advice_result *result)
@@ -215,14 +238,16 @@ static bool search_series(struct series_search *search, struct advice_result *re
 
 	search->position = ops_alloc_none(count);
 	search->is_part = ops_alloc_zeroed(count, 1);
-	done = search->position && search->is_part;
+	search->wraps = ops_alloc_zeroed(count, 1);
+	done = search->position && search->is_part && search->wraps;
 	if (done && may_starve(advice))
 		return true;
+	done = done && find_wrappers(search, advice);
 	for (uint32_t row = 0; done && row < advice->events->count; row++) {
 		uint32_t parent = advice->events->parent[row];
 
 		search->is_part[row] = parent != OPS_NONE && (search->is_part[parent] || search->position[parent] != OPS_NONE);
-		if (!search->is_part[row] && is_in_series(advice, result->which, row))
+		if (!search->is_part[row] && !search->wraps[row] && is_in_series(advice, result->which, row))
 			done = add_to_series(search, advice, row);
 	}
 	for (size_t i = 0; done && i < search->at.count; i++)
