@@ -48,7 +48,10 @@ def test_one_share_everywhere(opstrobe, tmp_path, waited, much):
     for words in (("t.json",), ("report", "--format", "markdown", "t.json"), ("advise", "t.json")):
         gains = re.findall(r"saves [^(]*\(([^)]*)\)", " ".join(opstrobe(*words).stdout.split()))
         assert len(gains) == len(advice["findings"])
-        assert all(re.fullmatch(r"\d+\.\d %" + (f"; {warning}" if much else ""), gain) for gain in gains)
+        intervals = [finding["predicted_gain_interval"] for finding in advice["findings"]]
+        for gain, interval in zip(gains, intervals, strict=True):
+            ends = (f", {interval}" if words[0] in ("advise", "report") else "") + (f"; {warning}" if much else "")
+            assert re.fullmatch(r"\d+\.\d %" + ends, gain)
     for form in ("text", "markdown"):
         assert (expected in " ".join(opstrobe("advise", "--format", form, "t.json").stdout.split())) == much
     (line,) = [
