@@ -64,8 +64,8 @@ export function FindingCard({ trace, asked, finding, whole, index, chosen }: Fin
 			{percent !== null && percent > 0 && (
 				<div class="gain-bar">
 					<span class="gain-figure">{`predicted to save ${bound} ${formatPercent(percent)} of ${whole}`}</span>
-					{ms !== null && <span class="soft">{formatUs(ms * 1000)}</span>}
 					{finding.predicted_gain_interval && <span class="soft">{finding.predicted_gain_interval}</span>}
+					{ms !== null && <span class="soft">{formatUs(ms * 1000)}</span>}
 					{finding.predicted_gain_warning && <span class="warning">{finding.predicted_gain_warning}</span>}
 					<Meter label="Predicted gain" share={percent / 100} />
 				</div>
