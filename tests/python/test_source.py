@@ -31,9 +31,12 @@ def module_of(path: pathlib.Path) -> types.ModuleType:
 
 
 def test_lines_of_loops_and_searches(tmp_path: pathlib.Path) -> None:
-    table, broken = tmp_path / "table.py", tmp_path / "broken.py"
+    table, broken, odd = tmp_path / "table.py", tmp_path / "broken.py", tmp_path / "\udcff.py"
     table.write_text(PROGRAM)
+    odd.write_text(PROGRAM)
     broken.write_text("def (")
-    facts = source.facts_of([json, source, module_of(tmp_path / "gone.py"), module_of(broken), module_of(table)])
+    facts = source.facts_of(
+        [json, source, module_of(tmp_path / "gone.py"), module_of(broken), module_of(odd), module_of(table)]
+    )
     assert facts == {str(table): {"loops": [(2, 5), (3, 5)], "searches": [(1, 4), (11, 11)]}}
     json.loads(source.make_json())

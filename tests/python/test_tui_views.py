@@ -393,7 +393,9 @@ def test_memory_and_advice(folder, printed):
             await pilot.press("enter")
             assert advice["findings"][0]["evidence"].splitlines()[0] in app.screen.query_one("Static").content.plain
             await pilot.press("escape")
+            await pilot.pause()
         await pilot.press("end", "enter")
+        await pilot.pause()
         text = app.screen.query_one("Static").content.plain
         assert rest["lines"] and all(line["text"] in text for line in rest["lines"])
 

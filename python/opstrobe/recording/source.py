@@ -72,10 +72,11 @@ def _program_files(modules: Iterable[ModuleType]) -> list[str]:
 
 
 def facts_of(modules: Iterable[ModuleType]) -> dict[str, Any]:
-    """A file that cannot be read or parsed is left out."""
+    """A file that cannot be read or parsed is left out, and one whose path is not UTF-8."""
     facts, size_bytes = {}, 0
     for path in _program_files(modules):
         try:
+            path.encode()
             status = os.stat(path)
             if size_bytes + status.st_size <= _BYTES_MAX:
                 size_bytes += status.st_size
@@ -86,4 +87,4 @@ def facts_of(modules: Iterable[ModuleType]) -> dict[str, Any]:
 
 
 def make_json() -> str:
-    return json.dumps(facts_of(list(sys.modules.values())))
+    return json.dumps(facts_of(list(sys.modules.values())), ensure_ascii=False, separators=(",", ":"))
