@@ -210,7 +210,7 @@ static void release_series(struct series_search *search)
 }
 
 /* The ends of nested calls within vmap are not in the order of their parents, so beginnings decide. */
-static bool find_wrappers(struct series_search *search, const struct advice *advice)
+static bool mark_wrapping(struct series_search *search, const struct advice *advice)
 {
 	const struct ops_events *events = advice->events;
 	uint32_t *last = ops_alloc_none(ops_trace_string_count(advice->trace) + 1); /* by name */
@@ -242,7 +242,7 @@ static bool search_series(struct series_search *search, struct advice_result *re
 	done = search->position && search->is_part && search->wraps;
 	if (done && may_starve(advice))
 		return true;
-	done = done && find_wrappers(search, advice);
+	done = done && mark_wrapping(search, advice);
 	for (uint32_t row = 0; done && row < advice->events->count; row++) {
 		uint32_t parent = advice->events->parent[row];
 
