@@ -175,6 +175,17 @@ double ops_json_number_of(struct ops_string object, const char *name, double def
 	return ops_json_find_member(object, name, &value) && ops_json_parse_number(value, &number) ? number : default_value;
 }
 
+bool ops_json_lists(struct ops_string array, const char *text)
+{
+	struct ops_json_walk walk = ops_json_walk(array.bytes, array.size);
+	struct ops_string value;
+
+	while (ops_json_next_element(&walk, &value))
+		if (value.size >= 2 && value.bytes[0] == '"' && ops_string_is((struct ops_string){value.bytes + 1, value.size - 2}, text))
+			return true;
+	return false;
+}
+
 bool ops_json_is_true(struct ops_string object, const char *name)
 {
 	struct ops_string value;

@@ -33,6 +33,8 @@ bool ops_json_find_typed(struct ops_string object, const char *name, char first,
 /* Return a member as a number, or the default value if the object has no such number. */
 int64_t ops_json_integer_of(struct ops_string object, const char *name, int64_t default_value);
 double ops_json_number_of(struct ops_string object, const char *name, double default_value);
+/* Returns whether an array has a text, which needs no escapes. */
+bool ops_json_lists(struct ops_string array, const char *text);
 /* Returns whether a member is true. */
 bool ops_json_is_true(struct ops_string object, const char *name);
 

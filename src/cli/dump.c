@@ -173,11 +173,11 @@ static void print_written(const char *path, const struct ops_trace *trace, long 
 
 static void print_rest(uint64_t dropped, struct ops_string black_box)
 {
-	char text[OPS_OVERHEAD_ROOM], count[OPS_FORMAT_ROOM];
+	char text[OPS_OVERHEAD_ROOM];
 
-	ops_format_integer(count, dropped);
 	if (dropped)
-		cli_log("opstrobe: %s older events were dropped, because the black box keeps only the last part\n", count);
+		cli_log("opstrobe: %s older events were dropped, because the black box keeps only the last part\n",
+		        ops_figure_of_number((double)dropped).text);
 	if (black_box.size && ops_overhead_describe(black_box, text))
 		cli_log("opstrobe: overhead of recording: %s\n", text);
 	if (black_box.size && ops_detail_describe(black_box, text))
@@ -199,14 +199,12 @@ static bool dump_trace(long pid, const char *recording, const char *output, cons
 	if (done) {
 		const struct ops_trace_info *info = ops_trace_info(trace);
 		struct ops_string box = {0};
-		char count[OPS_FORMAT_ROOM];
 
 		print_written(output, trace, pid, request->last_ns);
 		ops_trace_find_metadata(trace, "black_box", &box);
 		print_rest(recovery.dropped, box);
-		ops_format_integer(count, info->lost);
 		if (info->lost)
-			cli_log("opstrobe: %s events are missing\n", count);
+			cli_log("opstrobe: %s events are missing\n", ops_figure_of_number((double)info->lost).text);
 	}
 	ops_trace_unref(trace);
 	return done;
@@ -216,15 +214,13 @@ static bool dump_copy(long pid, const char *recording, const char *output)
 {
 	struct ops_recording_copy copy;
 	struct ops_error error;
-	char count[OPS_FORMAT_ROOM];
 
 	if (ops_recording_copy(recording, output, &copy, &error)) {
 		cli_log("opstrobe dump: process %ld: %s\n", pid, error.text);
 		return false;
 	}
-	ops_format_integer(count, copy.records);
-	cli_log("opstrobe: wrote %s: %s records, the last %.1f s of process %ld; 'opstrobe convert' makes a trace of it\n", output, count,
-	        copy.seconds, pid);
+	cli_log("opstrobe: wrote %s: %s records, the last %s of process %ld; 'opstrobe convert' makes a trace of it\n", output,
+	        ops_figure_of_number((double)copy.records).text, ops_figure_of_duration(copy.seconds * 1e9).text, pid);
 	print_rest(copy.dropped, (struct ops_string){copy.black_box, strlen(copy.black_box)});
 	return true;
 }

@@ -86,7 +86,6 @@ bool ops_recovery_is_still(const struct ops_recovery_units *units, uint64_t unit
 	       head.sequence == copy->sequence && head.thread == copy->thread && head.epoch == copy->epoch;
 }
 
-
 enum ops_code ops_recovery_read_window(struct ops_recovery_units *units, uint64_t until_ticks, struct ops_error *error)
 {
 	char unit[sizeof(struct ops_block) + sizeof(struct ops_spill_header)];

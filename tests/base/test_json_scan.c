@@ -161,6 +161,8 @@ static void finds_members_by_type(void **state)
 	assert_int_equal(ops_json_integer_of(object, "x", 5), 5); /* does not fit */
 	assert_int_equal(ops_json_integer_of(object, "o", 5), 5);
 	assert_true(ops_json_number_of(object, "d", 5) == 0.5 && ops_json_number_of(object, "t", 5) == 5);
+	assert_true(ops_json_lists((struct ops_string){"[\"a\", \"bc\"]", 11}, "bc"));
+	assert_false(ops_json_lists((struct ops_string){"[\"a\", \"bc\"]", 11}, "b") || ops_json_lists((struct ops_string){"[1, abcd]", 9}, "bc"));
 	assert_true(ops_json_is_true(object, "t"));
 	assert_false(ops_json_is_true(object, "f") || ops_json_is_true(object, "n") || ops_json_is_true(object, "absent"));
 	assert_true(ops_json_find_typed(object, "o", '{', &inner));

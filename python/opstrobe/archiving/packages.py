@@ -4,11 +4,16 @@
 import importlib
 from typing import Any
 
+
+def _explained(error: ImportError) -> ImportError:
+    return ImportError(f"archives need {error.name}: pip install 'opstrobe[archive]'", name=error.name)
+
+
 try:
     import duckdb as duckdb
     import pyarrow as pyarrow
 except ImportError as error:
-    raise ImportError(f"archives need {error.name}: pip install 'opstrobe[archive]'", name=error.name) from error
+    raise _explained(error) from error
 
 # Functions import these, because importing them takes as long as many queries.
 _LATER = {"fsspec": "fsspec", "parquet": "pyarrow.parquet"}
@@ -20,4 +25,4 @@ def __getattr__(name: str) -> Any:
     try:
         return importlib.import_module(_LATER[name])
     except ImportError as error:
-        raise ImportError(f"archives need {error.name}: pip install 'opstrobe[archive]'", name=error.name) from error
+        raise _explained(error) from error

@@ -69,14 +69,19 @@ def _read(path: str) -> str:
         return ""
 
 
+def _of_cpuinfo(*names: str) -> str:
+    """The first value in /proc/cpuinfo that has one of these names; "" if there is none."""
+    for line in _read("/proc/cpuinfo").splitlines():
+        name, _, value = line.partition(":")
+        if name.strip() in names:
+            return value.strip()
+    return ""
+
+
 @functools.cache
 def cpu() -> str:
     """The model of the processor."""
-    for line in _read("/proc/cpuinfo").splitlines():
-        name, _, value = line.partition(":")
-        if name.strip() in ("model name", "Model", "cpu model"):
-            return value.strip()
-    return platform.machine()
+    return _of_cpuinfo("model name", "Model", "cpu model") or platform.machine()
 
 
 # By type: flags of /proc/cpuinfo, of which a processor that multiplies matrices of the type has one.
@@ -89,11 +94,8 @@ _INSTRUCTIONS = {
 @functools.cache
 def emulated_types() -> list[str]:
     """Types that torch computes with but the processor has no instructions for. Empty if unknown."""
-    for line in _read("/proc/cpuinfo").splitlines():
-        name, _, value = line.partition(":")
-        if name.strip() in ("flags", "Features"):
-            return [type_ for type_, flags in _INSTRUCTIONS.items() if not flags & set(value.split())]
-    return []
+    found = set(_of_cpuinfo("flags", "Features").split())
+    return [type_ for type_, flags in _INSTRUCTIONS.items() if found and not flags & found]
 
 
 def revision(directory: str) -> str | None:

@@ -323,7 +323,7 @@ struct advice {
 	const struct ops_views *views;
 	struct ops_views own_views; /* without nodes if the trace does not keep any */
 	uint32_t has;          /* enum advice_need */
-	OPS_ARRAY(uint32_t) names; /* strings that are names of events, once each; a trace also has those of arguments */
+	OPS_ARRAY(uint32_t) named; /* the first row of each name; a trace also has strings that are no names of events */
 	struct advice_machine machine;
 	int64_t *ns;           /* by row: total and self time, without waits and the overhead of recording. With a
 	                        * device, the costs of host rows on it (advice_device.c) */

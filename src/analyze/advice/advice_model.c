@@ -261,7 +261,7 @@ static void find_needs(struct advice *advice)
 	}
 }
 
-static bool find_names(struct advice *advice)
+static bool find_named(struct advice *advice)
 {
 	const struct ops_events *events = advice->events;
 	uint8_t *known = ops_alloc_zeroed(ops_trace_string_count(advice->trace) + 1, 1);
@@ -272,9 +272,7 @@ static bool find_names(struct advice *advice)
 
 		if (!known[name]) {
 			known[name] = 1;
-			done = OPS_ARRAY_RESERVE(&advice->names, 1);
-			if (done)
-				advice->names.items[advice->names.count++] = name;
+			done = OPS_ARRAY_APPEND(&advice->named, row);
 		}
 	}
 	ops_free(known);
@@ -335,7 +333,7 @@ bool advice_init(struct advice *advice, const struct ops_trace *trace, struct ad
 	advice->views = ops_views_open(&advice->own_views, trace, OPS_RULES_OPSTROBE, false);
 	if (advice->views == &advice->own_views)
 		ops_views_forget_nodes(&advice->own_views);
-	done = ops_places_init(&advice->places, trace) && advice->operators && advice->views && find_names(advice) && advice_model_allocate(advice) &&
+	done = ops_places_init(&advice->places, trace) && advice->operators && advice->views && find_named(advice) && advice_model_allocate(advice) &&
 	       advice_read_machine(advice);
 	if (done)
 		advice_correct_times(advice);
@@ -361,7 +359,7 @@ void advice_release(struct advice *advice)
 	ops_intervals_release(&advice->captures);
 	OPS_ARRAY_RELEASE(&advice->sites);
 	OPS_ARRAY_RELEASE(&advice->loops);
-	OPS_ARRAY_RELEASE(&advice->names);
+	OPS_ARRAY_RELEASE(&advice->named);
 	ops_free(advice->loop_of);
 	ops_free(advice->steady);
 	ops_free(advice->step_tracks);

@@ -47,11 +47,11 @@ bool advice_find_search_lines(struct advice *advice)
 	advice->search_site = ops_alloc_none(strings + 1);
 	if (!done || !advice->search_site)
 		return false;
-	for (uint32_t row = 0; done && advice->source.list.count && row < advice->events->count; row++) {
-		uint32_t name = advice->events->name[row], line;
+	for (size_t i = 0; done && advice->source.list.count && i < advice->named.count; i++) {
+		uint32_t row = advice->named.items[i], name = advice->events->name[row], line;
 		struct ops_function_text function;
 
-		if (advice->own_site[name] == OPS_NONE || advice->search_site[name] != OPS_NONE || !ops_event_function(advice->trace, row, &function))
+		if (advice->own_site[name] == OPS_NONE || !ops_event_function(advice->trace, row, &function))
 			continue;
 		line = ops_source_search(&advice->source, function.file, function.line);
 		done = !line || advice_add_site(advice, row, line, &advice->search_site[name]);
@@ -64,71 +64,91 @@ static bool is_in_zone(const struct advice *advice, uint32_t row, bool in_loader
 	return advice_counts(advice, row) && !(advice->zone[row] & ADVICE_WAITING) && ((advice->zone[row] & ADVICE_IN_LOADER) != 0) == in_loader;
 }
 
+/* Time and calls by name. */
+struct python_tally {
+	int64_t *ns;
+	uint64_t *calls;
+	uint32_t most; /* a row of the name with most time; OPS_NONE: none */
+};
+
+static bool python_tally_init(struct python_tally *tally, const struct advice *advice)
+{
+	size_t strings = ops_trace_string_count(advice->trace) + 1;
+
+	*tally = (struct python_tally){ops_alloc_zeroed(strings, sizeof(*tally->ns)), ops_alloc_zeroed(strings, sizeof(*tally->calls)), OPS_NONE};
+	return tally->ns && tally->calls;
+}
+
+static void python_tally_release(struct python_tally *tally)
+{
+	ops_free(tally->ns);
+	ops_free(tally->calls);
+}
+
+static void python_tally_add(struct python_tally *tally, const struct advice *advice, uint32_t row, int64_t ns)
+{
+	uint32_t name = advice->events->name[row];
+
+	tally->calls[name]++;
+	tally->ns[name] = ops_sum(tally->ns[name], ns);
+	if (tally->most == OPS_NONE || tally->ns[name] > tally->ns[advice->events->name[tally->most]])
+		tally->most = row;
+}
+
+static struct advice_python_part python_tally_most(const struct python_tally *tally, const struct advice *advice, uint32_t site)
+{
+	uint32_t name = advice->events->name[tally->most];
+
+	return (struct advice_python_part){tally->most, site, tally->ns[name], tally->calls[name]};
+}
+
 /* Finds the function of a library, or in C, with most time outside of operators among those that functions of the program call. */
 static bool find_called(const struct advice *advice, bool in_loader, struct advice_python_part *ret_part)
 {
-	size_t strings = ops_trace_string_count(advice->trace);
-	int64_t *by_name = ops_alloc_zeroed(strings + 1, sizeof(*by_name));
-	uint64_t *calls = ops_alloc_zeroed(strings + 1, sizeof(*calls));
-	uint32_t most = OPS_NONE;
-	bool done = by_name && calls;
+	struct python_tally tally;
+	bool done = python_tally_init(&tally, advice);
 
 	*ret_part = (struct advice_python_part){.row = OPS_NONE, .site = OPS_NONE};
 	for (uint32_t row = 0; done && row < advice->events->count; row++) {
-		uint32_t parent = advice->events->parent[row], name = advice->events->name[row];
+		uint32_t parent = advice->events->parent[row];
 		int64_t ns;
 
 		if (advice->events->kind[row] != OPS_EVENT_PYTHON_FUNCTION || parent == OPS_NONE || advice_own_site(advice, parent) == OPS_NONE ||
 		    advice_own_site(advice, row) != OPS_NONE || !is_in_zone(advice, row, in_loader) || advice->views->parts[row] == VIEW_LOADER)
 			continue;
 		ns = ops_difference(advice_host_ns(advice, row), advice->operator_ns[row]);
-		calls[name]++;
-		by_name[name] = ops_sum(by_name[name], ns > 0 ? ns : 0);
-		if (most == OPS_NONE || by_name[name] > by_name[advice->events->name[most]])
-			most = row;
+		python_tally_add(&tally, advice, row, ns > 0 ? ns : 0);
 	}
-	if (done && most != OPS_NONE) {
-		uint32_t name = advice->events->name[most];
-
-		*ret_part = (struct advice_python_part){most, advice->site[most], by_name[name], calls[name]};
-	}
-	ops_free(by_name);
-	ops_free(calls);
+	if (done && tally.most != OPS_NONE)
+		*ret_part = python_tally_most(&tally, advice, advice->site[tally.most]);
+	python_tally_release(&tally);
 	return done;
 }
 
 /* Finds the function of the program with most self time among those that search. */
 static bool find_search(const struct advice *advice, bool in_loader, struct advice_python_part *ret_part)
 {
-	size_t strings = ops_trace_string_count(advice->trace);
-	int64_t *by_name = ops_alloc_zeroed(strings + 1, sizeof(*by_name));
-	uint64_t *calls = ops_alloc_zeroed(strings + 1, sizeof(*calls));
-	uint32_t most = OPS_NONE;
-	bool done = by_name && calls;
+	struct python_tally tally;
+	bool done = python_tally_init(&tally, advice);
 
 	*ret_part = (struct advice_python_part){.row = OPS_NONE, .site = OPS_NONE};
 	for (uint32_t row = 0; done && row < advice->events->count; row++) {
-		uint32_t parent = advice->events->parent[row], name = advice->events->name[row];
+		uint32_t parent = advice->events->parent[row];
 
 		if (!is_in_zone(advice, row, in_loader))
 			continue;
 		if (parent != OPS_NONE && advice->search_site[advice->events->name[parent]] != OPS_NONE)
-			calls[advice->events->name[parent]]++;
-		if (advice->search_site[name] == OPS_NONE || advice_own_site(advice, row) == OPS_NONE)
-			continue;
-		calls[name]++;
-		by_name[name] = ops_sum(by_name[name], advice_host_self_ns(advice, row));
-		if (most == OPS_NONE || by_name[name] > by_name[advice->events->name[most]])
-			most = row;
+			tally.calls[advice->events->name[parent]]++;
+		if (advice->search_site[advice->events->name[row]] != OPS_NONE && advice_own_site(advice, row) != OPS_NONE)
+			python_tally_add(&tally, advice, row, advice_host_self_ns(advice, row));
 	}
-	if (done && most != OPS_NONE) {
-		uint32_t name = advice->events->name[most];
+	if (done && tally.most != OPS_NONE) {
+		struct advice_python_part most = python_tally_most(&tally, advice, advice->search_site[advice->events->name[tally.most]]);
 
-		if ((double)by_name[name] >= SEARCH_NS_MIN * (double)calls[name])
-			*ret_part = (struct advice_python_part){most, advice->search_site[name], by_name[name], calls[name]};
+		if ((double)most.ns >= SEARCH_NS_MIN * (double)most.calls)
+			*ret_part = most;
 	}
-	ops_free(by_name);
-	ops_free(calls);
+	python_tally_release(&tally);
 	return done;
 }
 

@@ -55,8 +55,8 @@ uint8_t *advice_names(const struct advice *advice, const char *const *names)
 {
 	uint8_t *which = ops_alloc_zeroed(ops_trace_string_count(advice->trace) + 1, 1);
 
-	for (size_t i = 0; which && i < advice->names.count; i++) {
-		uint32_t id = advice->names.items[i];
+	for (size_t i = 0; which && i < advice->named.count; i++) {
+		uint32_t id = advice->events->name[advice->named.items[i]];
 
 		for (size_t n = 0; names[n] && !which[id]; n++)
 			if (advice_report_matches(ops_trace_string(advice->trace, id), names[n]))
@@ -96,8 +96,8 @@ uint8_t *advice_named_kinds(const struct advice *advice, const struct advice_nam
 {
 	uint8_t *kinds = ops_alloc_zeroed(ops_trace_string_count(advice->trace) + 1, 1);
 
-	for (size_t i = 0; kinds && i < advice->names.count; i++) {
-		uint32_t id = advice->names.items[i];
+	for (size_t i = 0; kinds && i < advice->named.count; i++) {
+		uint32_t id = advice->events->name[advice->named.items[i]];
 
 		for (size_t n = 0; names[n].pattern && !kinds[id]; n++)
 			if (advice_report_matches(ops_trace_string(advice->trace, id), names[n].pattern))

@@ -4,7 +4,6 @@
  */
 #include "analyze/advice/advice.h"
 #include "base/json_walk.h"
-#include "base/text.h"
 #include "trace/inputs.h"
 
 /* Minimum share of the steps. */
@@ -23,16 +22,10 @@ static const struct narrow {
 /* The recorder lists the types that the processor emulates ("emulated_types" in the metadata "recording"). */
 static bool lists_type(const struct ops_trace *trace, const char *name)
 {
-	struct ops_string recording, list, value;
-	struct ops_json_walk walk;
+	struct ops_string recording, list;
 
-	if (!ops_trace_find_metadata(trace, "recording", &recording) || !ops_json_find_typed(recording, "emulated_types", '[', &list))
-		return false;
-	walk = ops_json_walk(list.bytes, list.size);
-	while (ops_json_next_element(&walk, &value))
-		if (value.size >= 2 && ops_string_is((struct ops_string){value.bytes + 1, value.size - 2}, name))
-			return true;
-	return false;
+	return ops_trace_find_metadata(trace, "recording", &recording) && ops_json_find_typed(recording, "emulated_types", '[', &list) &&
+	       ops_json_lists(list, name);
 }
 
 /* Returns the type among the narrow ones of the first tensor that an operator reads; NARROWS: another. */

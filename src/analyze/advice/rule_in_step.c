@@ -96,7 +96,8 @@ static bool find_parent(const struct advice *advice, struct advice_result *resul
 {
 	uint32_t met;
 
-	(void)advice;
+	if (advice->real_steps)
+		return true;
 	if (!rule_in_step_add_waits(result, 1 << OPS_BLOCKING_PROCESS, &met))
 		return false;
 	if (!is_parent(result)) {
@@ -183,7 +184,7 @@ const struct advice_rule advice_rule_parent = {
 	.title = "The work is in processes that were not recorded",
 	.condition = "A recording without steps waits for other processes for 80 % of its time or more, and computes for 1 % or less.",
 	.gain = "none",
-	.explanation = "A program that starts processes, such as torch.multiprocessing.spawn for each rank, computes in those. Each process has a recording of its own.",
+	.explanation = "A program that starts processes, such as torch.multiprocessing.spawn for each rank, computes in those. Each process is recorded separately.",
 	.advice = "Call opstrobe.profile in the function that the processes run, or start each with `opstrobe run`, for example below torchrun. Then look at all of "
 		  "them: `opstrobe advise DIRECTORY`.",
 	.link = "https://docs.pytorch.org/docs/stable/elastic/run.html",

@@ -82,8 +82,8 @@ static uint8_t *find_outputs(const struct advice *advice)
 {
 	uint8_t *which = ops_alloc_zeroed(ops_trace_string_count(advice->trace) + 1, 1);
 
-	for (size_t i = 0; which && i < advice->names.count; i++)
-		which[advice->names.items[i]] = (uint8_t)output_of(ops_trace_string(advice->trace, advice->names.items[i]));
+	for (size_t i = 0; which && i < advice->named.count; i++)
+		which[advice->events->name[advice->named.items[i]]] = (uint8_t)output_of(advice_name(advice, advice->named.items[i]));
 	return which;
 }
 

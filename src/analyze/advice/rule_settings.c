@@ -28,17 +28,6 @@ static const struct setting {
 	 "Unset ATEN_CPU_CAPABILITY."},
 };
 
-static bool lists_setting(struct ops_string list, const char *id)
-{
-	struct ops_json_walk walk = ops_json_walk(list.bytes, list.size);
-	struct ops_string value;
-
-	while (ops_json_next_element(&walk, &value))
-		if (value.size >= 2 && ops_string_is((struct ops_string){value.bytes + 1, value.size - 2}, id))
-			return true;
-	return false;
-}
-
 static bool is_outermost_operator(const struct advice *advice, uint32_t row)
 {
 	return advice_is_operator(advice, row) && !(advice->zone[row] & ADVICE_IN_OPERATOR) && !advice->device_ns[row];
@@ -95,7 +84,7 @@ static bool rule_settings_find(const struct advice *advice, struct advice_result
 		return true;
 	/* More than one at a time is rare. The first of the table has the largest effect. */
 	for (size_t i = 0; i < sizeof(settings) / sizeof(*settings); i++)
-		if (lists_setting(list, settings[i].id))
+		if (ops_json_lists(list, settings[i].id))
 			return report_setting(result, &settings[i], add_setting(result, &settings[i]));
 	return true;
 }

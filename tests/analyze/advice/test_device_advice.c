@@ -36,15 +36,20 @@ static void finds_launch_bound(void **state)
 }
 
 /* Four kernels of 20 us in 10 ms, of a file without operators. */
+static void open_idle_trace(struct device_trace *trace)
+{
+	device_trace_open(trace);
+	for (int i = 0; i < 4; i++)
+		device_trace_add(trace, "kernel", "k", 0, 7, 1000 + i * 2500, 20, "\"device\": 0, \"stream\": 7");
+}
+
 static void finds_mostly_idle_devices(void **state)
 {
 	struct device_trace trace;
 	char *text;
 
 	(void)state;
-	device_trace_open(&trace);
-	for (int i = 0; i < 4; i++)
-		device_trace_add(&trace, "kernel", "k", 0, 7, 1000 + i * 2500, 20, "\"device\": 0, \"stream\": 7");
+	open_idle_trace(&trace);
 	device_trace_step(&trace, 0, 0, 10000);
 	text = device_trace_advise(&trace);
 	assert_true(finding_ms(text, "device-idle") >= 0);
@@ -60,9 +65,7 @@ static void names_the_recording_as_base(void **state)
 	char *text;
 
 	(void)state;
-	device_trace_open(&trace);
-	for (int i = 0; i < 4; i++)
-		device_trace_add(&trace, "kernel", "k", 0, 7, 1000 + i * 2500, 20, "\"device\": 0, \"stream\": 7");
+	open_idle_trace(&trace);
 	text = device_trace_advise(&trace);
 	assert_non_null(strstr(text, "The device is idle for 98.9 % of the recording"));
 	assert_null(strstr(text, "of the steps"));
