@@ -220,7 +220,7 @@ static const char cells[] =
 /* Returns whether a loop with a gain calls a recurrent cell in each iteration. */
 static bool calls_cells(const struct advice *advice, const int64_t *gains_ns)
 {
-	static const char *const names[] = {"aten::gru_cell", "aten::lstm_cell", "aten::rnn_*_cell", NULL};
+	static const char *const names[] = {"aten::gru_cell", "aten::lstm_cell", "aten::rnn_relu_cell", "aten::rnn_tanh_cell", NULL};
 
 	for (uint32_t row = 0; row < advice->events->count; row++)
 		if (advice->loop_of[row] != OPS_NONE && gains_ns[advice->loop_of[row]] > 0 && advice_is_operator(advice, row) &&

@@ -438,6 +438,7 @@ static char *advise_iterations(const char *name, bool steered)
 static void names_the_statements_of_loops_and_layers_for_cells(void **state)
 {
 	char *usual = advise_iterations("aten::mm", false), *cells = advise_iterations("aten::gru_cell", false), *steered = advise_iterations("aten::mm", true);
+	char *simple = advise_iterations("aten::rnn_tanh_cell", false);
 
 	(void)state;
 	assert_true(finding_ms(usual, "python-loop-over-rows") > 0);
@@ -446,10 +447,12 @@ static void names_the_statements_of_loops_and_layers_for_cells(void **state)
 	assert_non_null(strstr(usual, "\"severity\":\"high\""));
 	assert_null(strstr(usual, "nn.GRU"));
 	assert_non_null(strstr(cells, "nn.GRU"));
+	assert_non_null(strstr(simple, "nn.RNN"));
 	assert_true(finding_ms(steered, "python-loop-over-rows") > 0);
 	assert_null(strstr(steered, "\"severity\":\"high\""));
 	ops_free(usual);
 	ops_free(cells);
+	ops_free(simple);
 	ops_free(steered);
 }
 
