@@ -16,6 +16,7 @@ KEYS = [
     ("Everywhere", [
         ("1 to 8", "go to a view; so does a click on its name"),
         ("arrows, page keys", "move; left and right scroll wide tables"),
+        ("Home, End", "first and last row of a table"),
         ("?", "these keys"),
         ("q, Ctrl-Q", "quit"),
     ]),

@@ -22,7 +22,12 @@ _PADDING = 2
 
 
 class Rows(DataTable[Text]):
-    """The table itself. Left and right scroll, since rows are selected, not cells."""
+    """The table itself. Rows are selected, not cells: left and right scroll, Home and End go to the first and last row."""
+
+    BINDINGS = [
+        Binding("home", "scroll_top", show=False),
+        Binding("end", "scroll_bottom", show=False),
+    ]
 
     def on_resize(self, event: events.Resize) -> None:
         view = self.parent
