@@ -85,7 +85,7 @@ void analysis_rank_key(struct ops_json_writer *json, int64_t rank);
 	{.name = "index", .type = RESULT_INTEGER, .title = "Index", .about = "Index of the event in the file", \
 	 RESULT_FIELD(row_type, index)}
 #define TIME_COLUMN(row_type) \
-	{.name = "ts", .type = RESULT_TIME, .title = "Start", .about = "Time since the first event of the ranks", \
+	{.name = "ts", .type = RESULT_MOMENT, .title = "Start", .about = "Time since the first event of the ranks", \
 	 RESULT_FIELD(row_type, ts_ns)}
 #define STREAM_COLUMN(row_type) \
 	{.name = "stream", .type = RESULT_INTEGER, .title = "Stream", .about = "Stream of the device", \

@@ -93,7 +93,7 @@ static void memory_peak_text_write_table(struct page *page, struct result_table 
 static void write_shares(struct page *page, const char *title, const char *nothing, const struct ops_memory_share *shares,
                          size_t count)
 {
-	struct result_table table = {.scaled = true, .copies = true};
+	struct result_table table = {.copies = true};
 	struct ops_buffer scratch = {0};
 
 	if (!count)
@@ -132,7 +132,7 @@ static void memory_peak_text_write_categories(struct page *page)
 static void write_blocks(struct page *page)
 {
 	const struct ops_memory_timeline *timeline = page->timeline;
-	struct result_table table = {.scaled = true, .copies = true};
+	struct result_table table = {.copies = true};
 	struct ops_buffer scratch = {0};
 
 	RESULT_DECLARED(&table, block_columns);

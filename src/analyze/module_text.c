@@ -192,7 +192,7 @@ static bool fill_table(const struct sheet *sheet, struct result_table *table)
 static bool module_text_write_text(const struct sheet *sheet, const struct ops_module_text_options *options,
                                    struct ops_buffer *out)
 {
-	struct result_table table = {.scaled = true, .copies = true};
+	struct result_table table = {.copies = true};
 	bool done;
 
 	if (!sheet->line_count) {

@@ -113,7 +113,6 @@ enum ops_code analysis_kernels(struct analysis_run *run)
 		code = ops_fault(run->error, OPS_INVALID, "'by_operator' and 'by_category' exclude each other; choose one");
 	if (code)
 		return code;
-	run->result.table.scaled = run->format == OPS_FORMAT_TEXT || run->format == OPS_FORMAT_MARKDOWN;
 	if (by_category) {
 		run->result.table.empty = "no kernels: the trace has no device work";
 		return query_fill_table(run, &table_kernel_categories, 0, kernel_categories_fill, NULL);
@@ -122,7 +121,7 @@ enum ops_code analysis_kernels(struct analysis_run *run)
 	code = query_fill_table(run, &table_kernels, by_operator ? VIEW_BY_OPERATOR : 0, kernels_fill, &by_operator);
 	if (!code && on_terminal && !query_name_kernels(&run->result.table))
 		code = ops_fault_memory(run->error);
-	if (run->result.table.scaled && result_table_rows(&run->result.table))
+	if ((run->format == OPS_FORMAT_TEXT || run->format == OPS_FORMAT_MARKDOWN) && result_table_rows(&run->result.table))
 		result_table_omit_empty(&run->result.table);
 	return code;
 }

@@ -260,7 +260,7 @@ static void write_cell(const struct result_cell *cell, enum result_type type, st
 		ops_json_integer(json, cell->integer);
 	else if (type == RESULT_FLAG)
 		ops_json_bool(json, cell->integer);
-	else if (type == RESULT_TIME)
+	else if (type == RESULT_TIME || type == RESULT_MOMENT)
 		ops_json_us(json, cell->integer);
 	else if (result_is_number(type))
 		ops_json_number(json, cell->number);

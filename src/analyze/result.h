@@ -28,7 +28,8 @@ enum result_type {
 	RESULT_PERCENT, /* a percentage */
 	RESULT_CHANGE,  /* a relative change in percent; text shows its sign, and "new" for null */
 	RESULT_BAR,     /* a share from 0 to 1, which text shows as a bar */
-	RESULT_TIME, /* nanoseconds, shown as microseconds */
+	RESULT_TIME, /* nanoseconds, in files microseconds */
+	RESULT_MOMENT, /* the same for a point in time since the trace began; negative: none. Text keeps the microseconds */
 	RESULT_FIGURE, /* a number as text */
 	RESULT_TEXT, /* this and later types are aligned to the left */
 	RESULT_JSON, /* text that is JSON */
@@ -68,7 +69,8 @@ struct result_column {
 	enum result_type type;
 	enum result_priority priority;
 	const char *title; /* title in text; NULL: the name */
-	const char *unit;  /* unit of a number, unless the type implies it */
+	const char *unit;  /* unit of a number, unless the type implies it. Text shows "us", "ms" and "bytes" in the unit that
+	                    * fits each figure */
 	const char *about; /* meaning, if the title is not sufficient */
 	bool nullable;     /* for a member of a JSON object: it can be null */
 	const char *when;  /* condition for the column; NULL: always present */
@@ -123,7 +125,6 @@ struct result_table {
 	size_t total_rows; /* before truncation; 0: not truncated */
 	bool failed;
 	bool copies; /* texts are copied, because the caller's do not live long enough */
-	bool scaled; /* in text, times and sizes have the unit that fits each, and null is "-" */
 	bool on_page; /* one of several tables on a page: no note about omitted columns */
 	bool colours; /* for a terminal with colours */
 	const char *empty; /* why there may be no rows, in text, Markdown and JSON; NULL: unknown */

@@ -55,95 +55,111 @@ static char *group_digits(char *number, char *end)
 	return end;
 }
 
-/* Formats a figure with the unit that fits it. Returns false for figures that are shown unchanged. */
-static bool scale(const struct result_cell *cell, enum result_type type, char room[NUMBER_ROOM])
+/* Returns whether cells of a column of numbers have the unit that fits each. */
+static bool fits_unit(const struct result_column *column)
 {
+	return column->type == RESULT_NUMBER && column->unit &&
+	       (!strcmp(column->unit, "us") || !strcmp(column->unit, "ms") || !strcmp(column->unit, "bytes"));
+}
+
+/* Formats a number for people, in the unit that fits it. */
+static void result_text_format_number(double number, const char *unit, char room[NUMBER_ROOM])
+{
+	if (unit && !strcmp(unit, "us"))
+		ops_format_duration(room, number * 1e3);
+	else if (unit && !strcmp(unit, "ms"))
+		ops_format_duration(room, number * 1e6);
+	else if (unit && !strcmp(unit, "bytes"))
+		ops_format_bytes(room, (int64_t)number);
+	else
+		ops_format_number(room, number);
+}
+
+/* Formats a figure for people: in the unit that fits it, counts with separators and identifiers with all digits. */
+static void format_figure(const struct result_cell *cell, const struct result_column *column, char room[NUMBER_ROOM])
+{
+	enum result_type type = column->type;
+
 	if (type == RESULT_TIME)
 		ops_format_duration(room, (double)cell->integer);
+	else if (type == RESULT_MOMENT)
+		ops_format_moment(room, cell->integer);
 	else if (type == RESULT_BYTES)
 		ops_format_bytes(room, cell->integer);
 	else if (type == RESULT_CHANGE)
 		ops_format_change(room, cell->number);
 	else if (type == RESULT_PERCENT)
 		ops_format_percent(room, cell->number);
-	else if (type == RESULT_NUMBER)
-		ops_format_number(room, cell->number);
+	else if (result_is_number(type))
+		result_text_format_number(cell->number, column->unit, room);
 	else if (type == RESULT_COUNT && (cell->integer >= COUNT_SCALED_FROM || cell->integer <= -COUNT_SCALED_FROM))
 		ops_format_count(room, (double)cell->integer);
 	else
-		return false;
-	return true;
+		*(type == RESULT_COUNT ? group_digits(room, ops_json_int_to(room, cell->integer)) : ops_json_int_to(room, cell->integer)) = '\0';
 }
 
-/* Returns the text of a cell. Numbers are formatted into `room`: with all digits for programs, with separators and
- * percent signs on terminals. */
-static struct ops_string cell_text(const struct result_cell *cell, enum result_type type, bool scaled,
-                                   enum ops_format format, char room[NUMBER_ROOM])
+/* Formats a figure for programs, with all digits. Returns the end. */
+static char *write_figure(const struct result_cell *cell, enum result_type type, char room[NUMBER_ROOM])
 {
-	bool whole = format == OPS_FORMAT_CSV, dressed = format == OPS_FORMAT_TEXT || scaled;
-	char *end = room;
+	char *end;
 
-	if (cell->is_null && scaled)
-		return type == RESULT_CHANGE ? (struct ops_string){"new", 3} : (struct ops_string){"-", 1};
-	if (cell->is_null)
-		return (struct ops_string){"", 0};
+	if (result_is_number(type))
+		return ops_json_double_to(room, cell->number);
+	if (type != RESULT_TIME && type != RESULT_MOMENT)
+		return ops_json_int_to(room, cell->integer);
+	end = ops_json_us_to(room, cell->integer);
+	while (end[-1] == '0')
+		end--;
+	return end[-1] == '.' ? end - 1 : end;
+}
+
+/* Returns the text of a cell. Figures are formatted into `room`. */
+static struct ops_string cell_text(const struct result_cell *cell, const struct result_column *column, enum ops_format format,
+                                   char room[NUMBER_ROOM])
+{
+	enum result_type type = column->type;
+
+	if (cell->is_null || (format != OPS_FORMAT_CSV && type == RESULT_MOMENT && cell->integer < 0))
+		return ops_string_of(format == OPS_FORMAT_CSV ? "" : type == RESULT_CHANGE ? "new" : "-");
 	if (type >= RESULT_FIGURE)
 		return cell->text;
 	if (type == RESULT_FLAG)
-		return cell->integer ? (struct ops_string){"yes", 3} : (struct ops_string){"no", 2};
-	if (scaled && scale(cell, type, room))
-		return (struct ops_string){room, strlen(room)};
-	if (dressed && type == RESULT_PERCENT) {
-		ops_format_percent(room, cell->number);
-		return (struct ops_string){room, strlen(room)};
-	} else if (result_is_number(type)) {
-		end = whole ? ops_json_double_to(room, cell->number) : result_short_number(room, cell->number);
-	} else if (type == RESULT_TIME) {
-		end = ops_json_us_to(room, cell->integer);
-		while (end[-1] == '0')
-			end--;
-		end -= end[-1] == '.';
-	} else {
-		end = ops_json_int_to(room, cell->integer);
-	}
-	if (dressed && type != RESULT_INTEGER)
-		end = group_digits(room, end);
-	return (struct ops_string){room, (size_t)(end - room)};
+		return ops_string_of(cell->integer ? "yes" : "no");
+	if (format == OPS_FORMAT_CSV)
+		return (struct ops_string){room, (size_t)(write_figure(cell, type, room) - room)};
+	format_figure(cell, column, room);
+	return ops_string_of(room);
 }
 
 struct ops_string result_cell_text(const struct result_column *column, const void *row, char *room)
 {
 	struct result_cell cell = result_cell_of(column, row);
 
-	return cell_text(&cell, column->type, !cell.is_null && column->type != RESULT_COUNT, OPS_FORMAT_TEXT, room);
-}
-
-static bool is_scaled(const struct result_table *table, enum ops_format format)
-{
-	return table->scaled && format != OPS_FORMAT_CSV;
+	if (cell.is_null)
+		return ops_string_of("");
+	if (column->type == RESULT_COUNT)
+		return (struct ops_string){room, (size_t)(group_digits(room, ops_json_int_to(room, cell.integer)) - room)};
+	return cell_text(&cell, column, OPS_FORMAT_TEXT, room);
 }
 
 static struct ops_string text_at(const struct result_table *table, size_t row, size_t column, enum ops_format format,
                                  char room[NUMBER_ROOM])
 {
-	const struct result_cell *cell = &table->cells.items[row * table->columns.count + column];
-
-	return cell_text(cell, table->columns.items[column].type, is_scaled(table, format), format, room);
+	return cell_text(&table->cells.items[row * table->columns.count + column], &table->columns.items[column], format, room);
 }
 
-/* Makes the heading of a column in text: the title with the unit, unless the title ends in it. */
+/* Makes the heading of a column in text: the title with the unit, unless the title ends in it or each cell has its own. */
 static void make_title(const struct result_table *table, size_t column, struct ops_buffer *title)
 {
 	const struct result_column *declared = &table->columns.items[column];
-	const char *unit = declared->unit ? declared->unit : table->scaled ? "" : declared->type == RESULT_TIME ? "us"
-	                   : declared->type == RESULT_BYTES ? "bytes" : "";
+	const char *unit = declared->unit && !fits_unit(declared) ? declared->unit : "";
 	const char *name = declared->title ? declared->title : declared->name;
 	size_t size = strlen(unit), bare = strlen(name);
 
 	bare -= bare && name[bare - 1] == ')';
 	ops_buffer_append_text(title, name);
 	if (size && (bare < size || memcmp(name + bare - size, unit, size) != 0))
-		ops_buffer_printf(title, " (%s)", strcmp(unit, "us") == 0 ? OPS_MICROSECONDS : unit);
+		ops_buffer_printf(title, " (%s)", unit);
 }
 
 /* Appends a bar of at most `width` characters. Returns their number. */

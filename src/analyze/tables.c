@@ -11,7 +11,7 @@
 static const char *const types[] = {
 	[RESULT_INTEGER] = "integer", [RESULT_FLAG] = "flag", [RESULT_COUNT] = "count", [RESULT_BYTES] = "bytes",
 	[RESULT_NUMBER] = "number", [RESULT_PERCENT] = "percent", [RESULT_CHANGE] = "change", [RESULT_BAR] = "number",
-	[RESULT_TIME] = "time",
+	[RESULT_TIME] = "time", [RESULT_MOMENT] = "time",
 	[RESULT_FIGURE] = "text", [RESULT_TEXT] = "text", [RESULT_JSON] = "json", [RESULT_OBJECT] = "object",
 	[RESULT_LIST] = "list",
 };

@@ -53,18 +53,27 @@ static void test_forms_of_a_table(void **state)
 	               "{\"table\":{\"columns\":[\"name\",\"rank\",\"time\",\"pctg\"],\"rows\":[[\"a|\\\"b\\\",c\",-3,1.5,12.5],"
 	               "[\"x\\n\",null,2,null]]}}\n");
 	assert_written(&result, OPS_FORMAT_TEXT,
-	               "name     rank  time (µs)  pctg\n"
-	               "a|\"b\",c    -3        1.5  12.5\n"
-	               "x.                     2\n");
+	               "name     rank     time  pctg\n"
+	               "a|\"b\",c    -3  1.50 µs  12.5\n"
+	               "x.          -  2.00 µs     -\n");
 	assert_written(&result, OPS_FORMAT_CSV, "name,rank,time,pctg\n\"a|\"\"b\"\",c\",-3,1.5,12.5\n\"x\n\",,2,\n");
 	assert_written(&result, OPS_FORMAT_MARKDOWN,
-	               "| name | rank | `time (µs)` | pctg |\n|---|--:|--:|--:|\n| `a\\|\"b\",c` | -3 | 1.5 | 12.5 |\n"
-	               "| `x.` |  | 2 |  |\n");
+	               "| name | rank | time | pctg |\n|---|--:|--:|--:|\n| `a\\|\"b\",c` | -3 | 1.50 µs | 12.5 |\n"
+	               "| `x.` | - | 2.00 µs | - |\n");
 	result_table_cut(&result.table, 1);
 	assert_int_equal(result.table.total_rows, 2);
 	assert_int_equal(result_table_rows(&result.table), 1);
 	result_release(&result);
 }
+
+/* Text shows some of them in the unit that fits. */
+static const struct result_column unit_columns[] = {
+	{.name = "ts", .type = RESULT_MOMENT, .title = "Start"},
+	{.name = "mean", .type = RESULT_NUMBER, .title = "Mean", .unit = "us"},
+	{.name = "gain", .type = RESULT_NUMBER, .title = "Gain", .unit = "ms"},
+	{.name = "size", .type = RESULT_NUMBER, .title = "Size", .unit = "bytes"},
+	{.name = "speed", .type = RESULT_NUMBER, .title = "Speed", .unit = "GB/s"},
+};
 
 static void test_units(void **state)
 {
@@ -78,29 +87,39 @@ static void test_units(void **state)
 	result_column(&result.table, "sum", RESULT_TIME);
 	result_column(&result.table, "held", RESULT_BYTES);
 	result_column(&result.table, "pctg", RESULT_PERCENT);
+	RESULT_DECLARED(&result.table, unit_columns);
 	result_integer(&result.table, 1234567);
 	result_integer(&result.table, 1234567);
 	result_time(&result.table, 1234567891);
 	result_time(&result.table, -999000);
 	result_integer(&result.table, -1000);
 	result_number(&result.table, 12.04);
+	result_time(&result.table, 1234567891);
+	result_number(&result.table, 1.75);
+	result_number(&result.table, 2.25);
+	result_number(&result.table, 1536);
+	result_number(&result.table, 1234.5678);
 	result_integer(&result.table, INT64_MIN);
 	result_integer(&result.table, 0);
 	result_time(&result.table, 100000);
 	result_null(&result.table);
 	result_integer(&result.table, 999);
 	result_number(&result.table, __builtin_nan(""));
+	result_time(&result.table, -1000); /* no moment */
+	for (int i = 0; i < 4; i++)
+		result_null(&result.table);
 	assert_written(&result, OPS_FORMAT_TEXT,
-	               "                     calls      pid         dur_us  sum (µs)  held (bytes)    pctg\n"
-	               "                 1,234,567  1234567  1,234,567.891      -999        -1,000  12.0 %\n"
-	               "-9,223,372,036,854,775,808        0            100                     999\n");
+	               "   calls      pid  dur_us      sum      held    pctg       Start     Mean     Gain      Size  Speed (GB/s)\n"
+	               "  1.23 M  1234567  1.23 s  -999 µs  -1,000 B  12.0 %  1.234568 s  1.75 µs  2.25 ms  1.50 KiB         1,235\n"
+	               "-9,223 P        0  100 µs        -     999 B       -           -        -        -         -             -\n");
 	assert_written(&result, OPS_FORMAT_CSV,
-	               "calls,pid,dur_us,sum,held,pctg\n"
-	               "1234567,1234567,1234567.891,-999,-1000,12.04\n"
-	               "-9223372036854775808,0,100,,999,\n");
+	               "calls,pid,dur_us,sum,held,pctg,ts,mean,gain,size,speed\n"
+	               "1234567,1234567,1234567.891,-999,-1000,12.04,1234567.891,1.75,2.25,1536,1234.5678\n"
+	               "-9223372036854775808,0,100,,999,,-1,,,,\n");
 	assert_written(&result, OPS_FORMAT_JSON,
-	               "{\"table\":{\"columns\":[\"calls\",\"pid\",\"dur_us\",\"sum\",\"held\",\"pctg\"],"
-	               "\"rows\":[[1234567,1234567,1234567.891,-999,-1000,12.04],[-9223372036854775808,0,100,null,999,null]]}}\n");
+	               "{\"table\":{\"columns\":[\"calls\",\"pid\",\"dur_us\",\"sum\",\"held\",\"pctg\",\"ts\",\"mean\",\"gain\","
+	               "\"size\",\"speed\"],\"rows\":[[1234567,1234567,1234567.891,-999,-1000,12.04,1234567.891,1.75,2.25,1536,1234.5678],"
+	               "[-9223372036854775808,0,100,null,999,null,-1,null,null,null,null]]}}\n");
 	result_release(&result);
 }
 
@@ -139,9 +158,6 @@ static void test_declared_columns(void **state)
 	result_add(table, &(struct part){"b", 2500000, 0, 4200000000, __builtin_nan("")});
 	assert_written(&result, OPS_FORMAT_CSV, "rank,name,total_us,peak_bytes,operations,change_percent\n"
 	                                          "7,a,1.5,2048,1234,-12.34\n8,b,2500,0,4200000000,\n");
-	table->scaled = true;
-	assert_written(&result, OPS_FORMAT_CSV, "rank,name,total_us,peak_bytes,operations,change_percent\n"
-	                                          "7,a,1.5,2048,1234,-12.34\n8,b,2500,0,4200000000,\n");
 	assert_written(&result, OPS_FORMAT_TEXT, "rank  Part     Time      Peak  operations   Change\n"
 	                                           "   7  a     1.50 µs  2.00 KiB       1,234  -12.3 %\n"
 	                                           "   8  b     2.50 ms       0 B      4.20 G      new\n");
@@ -166,7 +182,6 @@ static void test_empty_columns(void **state)
 
 	(void)state;
 	result_init(&result);
-	table->scaled = true;
 	result_columns(table, part_columns, sizeof(part_columns) / sizeof(part_columns[0]));
 	result_add(table, &(struct part){"a", 0, 0, 0, __builtin_nan("")});
 	result_add(table, &(struct part){"b", 400, 0, 0, __builtin_nan("")});
@@ -219,12 +234,12 @@ static void test_members_of_a_row(void **state)
 	               "{\"table\":{\"columns\":[\"name\",\"text\",\"small\",\"count\",\"ns\",\"speed\"],"
 	               "\"rows\":[[\"a\",\"b\",-1,4294967295,1.5,2.5],[null,null,0,0,null,null]]}}\n");
 	assert_written(&result, OPS_FORMAT_TEXT,
-	               "Name  Text  Small          Count  Time (µs)  Speed (GB/s)\n"
-	               "a     b        -1  4,294,967,295        1.5           2.5\n"
-	               "                0              0\n");
+	               "Name  Text  Small   Count     Time  Speed (GB/s)\n"
+	               "a     b        -1  4.29 G  1.50 µs           2.5\n"
+	               "-     -         0       0        -             -\n");
 	assert_written(&result, OPS_FORMAT_MARKDOWN,
-	               "| Name | Text | Small | Count | Time (µs) | Speed (GB/s) |\n|---|---|--:|--:|--:|--:|\n"
-	               "| a | b | -1 | 4294967295 | 1.5 | 2.5 |\n|  |  | 0 | 0 |  |  |\n");
+	               "| Name | Text | Small | Count | Time | Speed (GB/s) |\n|---|---|--:|--:|--:|--:|\n"
+	               "| a | b | -1 | 4.29 G | 1.50 µs | 2.5 |\n| - | - | 0 | 0 | - | - |\n");
 	result_release(&result);
 	result_init(&result);
 	result_declare(&result.table, &members, 1);
@@ -353,10 +368,10 @@ static void test_tables_in_a_tree(void **state)
 	fill_tree(&result);
 	assert_written(&result, OPS_FORMAT_TEXT,
 	               "Field    Value\n0.mean   9.454648\n0.tiny   0.0000000015\nlists.0  1, 2\nlists.1\n\n"
-	               "0.first:\nA    n (µs)\nx\"y     0.1\nz\n");
+	               "0.first:\nA         n\nx\"y  100 ns\nz         -\n");
 	assert_written(&result, OPS_FORMAT_MARKDOWN,
 	               "| Field | Value |\n|---|---|\n| 0.mean | 9.454648 |\n| 0.tiny | 0.0000000015 |\n| `lists.0` | 1, 2 |\n"
-	               "| `lists.1` |  |\n\n0.first\n\n| A | `n (µs)` |\n|---|--:|\n| `x\"y` | 0.1 |\n| z |  |\n");
+	               "| `lists.1` |  |\n\n0.first\n\n| A | n |\n|---|--:|\n| `x\"y` | 100 ns |\n| z | - |\n");
 	assert_written(&result, OPS_FORMAT_CSV,
 	               "field,value\n0.mean,9.454648251192381\n0.tiny,0.0000000015\n0.first.columns.0,a\n0.first.columns.1,n\n"
 	               "0.first.rows.0.0,\"x\"\"y\"\n0.first.rows.0.1,0.1\n0.first.rows.1.0,z\n0.first.rows.1.1,null\n"

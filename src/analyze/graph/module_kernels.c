@@ -70,7 +70,7 @@ static const struct result_column call_columns[] = {
 	{.name = "name", .type = RESULT_TEXT, .title = "Name", .about = "Name of the call", RESULT_FIELD(struct call_row, name)},
 	TIME_COLUMN(struct call_row),
 	{.name = "dur", .type = RESULT_TIME, .title = "Duration", .about = "Duration of the call", RESULT_FIELD(struct call_row, dur_ns)},
-	{.name = "first_kernel_start", .type = RESULT_TIME, .title = "First kernel",
+	{.name = "first_kernel_start", .type = RESULT_MOMENT, .title = "First kernel",
 	 .about = "Start of the first device work of the call, since the first event of the ranks",
 	 RESULT_FIELD(struct call_row, first_ns)},
 	{.name = "kernel_span", .type = RESULT_TIME, .title = "Kernel span", .about = "From that start to the end of the last work",

@@ -93,7 +93,6 @@ enum ops_code ops_incident_table(const struct ops_string *ids, const struct ops_
 
 	result_init(&result);
 	result.room = columns;
-	result.table.scaled = true;
 	result_declare(&result.table, &table_incidents, 0);
 	for (size_t i = 0; i < count; i++)
 		add_report(&result.table, &scratch, ids[i], reports[i]);

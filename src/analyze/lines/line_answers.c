@@ -232,7 +232,7 @@ static bool line_answers_write_table(const struct ops_trace *trace, enum ops_for
 	bool done;
 
 	result_init(&result);
-	result.table.copies = result.table.scaled = true;
+	result.table.copies = true;
 	result.table.empty = LINES_EMPTY;
 	result.room = columns;
 	result_declare(&result.table, &table_lines, format == OPS_FORMAT_TEXT ? 0 : LINES_WITH_LIBRARY);

@@ -386,7 +386,6 @@ enum ops_code analysis_whatif(struct analysis_run *run)
 	enum ops_code code = read_changes(&whatif);
 
 	run->result.table.copies = true;
-	run->result.table.scaled = true;
 	result_declare(&run->result.table, &table_whatif, (run->count > 1 ? OF_RANKS : 0) | (data ? AS_DATA : 0));
 	for (size_t i = 0; !code && i < run->count; i++) {
 		struct ops_trace *trace = NULL;

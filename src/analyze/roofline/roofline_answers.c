@@ -278,7 +278,6 @@ static bool write_table(const struct roofline *roofline, size_t rows, const stru
 	result_init(&result);
 	result.room = options->columns;
 	result.table.copies = true;
-	result.table.scaled = text || options->format == OPS_FORMAT_MARKDOWN;
 	result_declare(&result.table, &table_operator_roofline,
 	               (roofline->by == OPS_ROOFLINE_SHAPE ? BY_SHAPE : 0) | (text && sums_of(roofline).time_ns > 0 ? FOR_TEXT : 0));
 	result.table.ascii = options->ascii;

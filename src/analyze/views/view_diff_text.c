@@ -96,7 +96,7 @@ static void view_diff_text_write_table(struct page *page, struct result_table *t
 
 static void append_table(struct page *page, const char *title, const struct changes *list, size_t count)
 {
-	struct result_table table = {.scaled = true};
+	struct result_table table = {0};
 
 	result_declare(&table, &table_diff, 0);
 	if (table.columns.count)
@@ -265,7 +265,7 @@ static const struct result_column memory_columns[] = {
 /* Writes the peak of each device, and the bytes that a step allocates. */
 static void append_memory(struct page *page, const struct view_diff *diff)
 {
-	struct result_table table = {.scaled = true, .copies = true};
+	struct result_table table = {.copies = true};
 
 	if (!diff->memory.count)
 		return;

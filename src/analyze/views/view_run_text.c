@@ -166,7 +166,7 @@ static void ranks_put_head(struct ranks_page *ranks)
 
 static void ranks_put_table(struct ranks_page *ranks, bool communicate, size_t late)
 {
-	struct result_table table = {.scaled = true, .copies = true};
+	struct result_table table = {.copies = true};
 	unsigned options = (communicate ? RANK_COMMUNICATES : 0) | (ranks->steps_max ? RANK_HAS_STEPS : RANK_HAS_NO_STEPS);
 
 	for (size_t i = 0; i < ranks->count; i++) {

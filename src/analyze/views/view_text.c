@@ -250,7 +250,7 @@ static const struct result_column gap_columns[] = {
 
 static void put_longest(struct page *page, const struct ops_interval *gaps, size_t count)
 {
-	struct result_table table = {.scaled = true, .copies = true};
+	struct result_table table = {.copies = true};
 	struct ops_buffer where = {0};
 
 	RESULT_DECLARED(&table, gap_columns);

@@ -73,7 +73,7 @@ static void put_list(struct page *page, const char *title, const char *first, co
 {
 	bool two = options & TWO_TIMES;
 	double sum_ns = two ? shown->second_ns : shown->first_ns, most = 0;
-	struct result_table table = {.scaled = true, .copies = true};
+	struct result_table table = {.copies = true};
 	struct ops_buffer where = {0};
 	double steps = view_step_divisor(page->views);
 
@@ -249,7 +249,7 @@ static const struct result_column communication_columns[] = {
 
 bool page_communication(struct page *page)
 {
-	struct result_table table = {.scaled = true, .copies = true};
+	struct result_table table = {.copies = true};
 	view_operation_list list;
 
 	if (!page->views->collectives.count)
@@ -304,7 +304,7 @@ static bool view_text_lists_put_peak(void *context, const struct ops_memory_time
 /* Writes the same peaks as `opstrobe memory`. */
 bool page_memory(struct page *page)
 {
-	struct peaks peaks = {.page = page, .table = {.scaled = true, .copies = true}};
+	struct peaks peaks = {.page = page, .table = {.copies = true}};
 	bool done;
 
 	ops_trace_memory(page->views->trace, &peaks.count);

@@ -123,7 +123,7 @@ static void put_breakdown(struct page *page)
 {
 	const struct ops_views *views = page->views;
 	double total_ns = view_step_shown_average_ns(views, VIEW_TIME_COUNT);
-	struct result_table table = {.scaled = true};
+	struct result_table table = {0};
 
 	ops_buffer_append_text(&page->out, "\n"); /* ends the line of times */
 	result_declare(&table, &part_table, 0);
@@ -135,7 +135,7 @@ static void put_breakdown(struct page *page)
 
 static void view_text_steps_put_phases(struct page *page, const struct view_step_phases *phases)
 {
-	struct result_table table = {.scaled = true};
+	struct result_table table = {0};
 
 	if (!phases->known || !(phases->total_ns > 0))
 		return;
@@ -202,7 +202,7 @@ static void put_outliers(struct page *page, const struct view_step_stats *stats)
 		const struct view_outlier *outlier = &stats->outliers[i];
 		const struct view_step *step = &page->views->steps.items[outlier->step];
 		double ns = (double)view_step_shown_ns(step, VIEW_TIME_COUNT);
-		struct result_table table = {.scaled = true, .copies = true};
+		struct result_table table = {.copies = true};
 		struct ops_buffer title = {0};
 
 		ops_buffer_printf(&title, "slow %s ", step_word(page->views));

@@ -163,8 +163,8 @@ static void labels_are_not_device_work(void **state)
 	assert_has(text, "other         85.0 µs  85.0 %");
 	ops_free(text);
 	table_has(trace, OPS_FORMAT_CSV, "average step,cpu_exec,1,15,,\naverage step,other,1,85,,\naverage step,total,1,100,,\n");
-	table_has(trace, OPS_FORMAT_MARKDOWN, "| average step | cpu_exec | 1 | 15 |");
-	table_has(trace, OPS_FORMAT_MARKDOWN, "| average step | other | 1 | 85 |");
+	table_has(trace, OPS_FORMAT_MARKDOWN, "| average step | cpu_exec | 1 | 15.0 µs |");
+	table_has(trace, OPS_FORMAT_MARKDOWN, "| average step | other | 1 | 85.0 µs |");
 	difference_has(trace, OPS_FORMAT_JSON, "\"cpu_exec\":{\"left\":15,\"right\":15},\"other\":{\"left\":85,\"right\":85}");
 	ops_trace_unref(trace);
 }
