@@ -29,11 +29,24 @@ enum ops_trigger ops_trigger_find(const char *name, size_t size)
 	return (enum ops_trigger)trigger;
 }
 
+/* Returns whether a frame is in Opstrobe's package, as installed or in a checkout. */
+static bool is_own_frame(const struct ops_stack_frame *frame)
+{
+	struct ops_string file = {frame->file, strnlen(frame->file, sizeof(frame->file))};
+
+	return ops_string_contains(file, "-packages/opstrobe/") || ops_string_contains(file, "/python/opstrobe/");
+}
+
+/* Leaves out the innermost frames if they are Opstrobe's: the program is in its step or error, not in the code that reports it. */
 static void facts_write_frames(const struct ops_stack *stack, struct ops_json_writer *json)
 {
+	uint32_t count = stack->count < OPS_STACK_FRAMES ? stack->count : OPS_STACK_FRAMES, first = 0;
+
+	while (first < count && is_own_frame(&stack->frames[first]))
+		first++;
 	ops_json_key(json, "python");
 	ops_json_open(json, '[');
-	for (uint32_t i = 0; i < stack->count && i < OPS_STACK_FRAMES; i++) {
+	for (uint32_t i = first; i < count; i++) {
 		const struct ops_stack_frame *frame = &stack->frames[i];
 
 		ops_json_open(json, '{');

@@ -309,6 +309,10 @@ def test_previous_hooks(tmp_path: Path) -> None:
     assert done.stdout.splitlines() == ["thread hook ZeroDivisionError", "handler", "hook KeyError"]
     kinds = [report["exception"]["type"] for report in reports(tmp_path) if report["trigger"] == "exception"]
     assert sorted(kinds) == ["KeyError", "ZeroDivisionError"]
+    files = [
+        frame["file"] for report in reports(tmp_path) for thread in report["threads"] for frame in thread["python"]
+    ]
+    assert not any("/opstrobe/" in file for file in files), files  # only the program's frames
 
 
 BLACK_BOX = """
