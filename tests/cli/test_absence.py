@@ -63,6 +63,7 @@ def test_a_table_without_rows_says_why(opstrobe, tmp_path, command, said):
         ("modules", "no calls of modules were recorded: record with with_modules=True or opstrobe run --with-modules"),
         ("memory", "no allocations were recorded: record with profile_memory=True or opstrobe run --memory"),
         ("kernels", "no kernels: the trace has no device work"),
+        ("lines", "no source lines: record with with_stack=True or opstrobe run --with-stack"),
         ("threads", "no states of threads: only recordings of Opstrobe have them"),
         ("queue_length_summary", "no results: the traces have no such device work"),
         ("memory_bw_time_series", "no memory copies or sets on a device"),
@@ -71,7 +72,7 @@ def test_a_table_without_rows_says_why(opstrobe, tmp_path, command, said):
 )
 def test_json_and_markdown_say_why_an_analysis_is_empty(opstrobe, tmp_path, id, said):
     (tmp_path / "t.json").write_text(json.dumps({"traceEvents": HOST}))
-    command = [id] if id in ("modules", "memory", "kernels") else ["analyze", id]
+    command = [id] if id in ("modules", "memory", "kernels", "lines") else ["analyze", id]
     assert json.loads(opstrobe(*command, "--format", "json", "t.json").stdout)["empty"] == said
     assert said in opstrobe(*command, "--format", "markdown", "t.json").stdout
     full = json.loads(opstrobe("analyze", "key_averages", "--format", "json", "t.json").stdout)

@@ -191,6 +191,8 @@ static bool line_answers_write_json(struct line_costs *costs, struct ops_buffer 
 	ops_json_open(&json, '{');
 	line_answers_write_extent(&json, costs);
 	write_files(&json, costs, order);
+	if (!costs->lines.count)
+		ops_json_member_text(&json, "empty", LINES_EMPTY);
 	ops_json_close(&json, '}');
 	ops_free(order);
 	return true;

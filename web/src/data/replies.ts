@@ -427,6 +427,8 @@ export interface LinesReply {
 	/** Time in which helper threads wait, which is self time of no line. */
 	waits_us: number;
 	files: SourceFile[];
+	/** Why the list is empty. */
+	empty?: string;
 }
 
 export interface SourceReply {
