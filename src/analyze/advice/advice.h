@@ -858,20 +858,28 @@ struct ops_figure advice_bytes(double bytes);
 /* "12.3 ms (6.7 %)" per step. */
 struct ops_figure advice_spent(const struct advice *advice, double ns);
 
-static inline struct ops_figure advice_average(const struct advice *advice, uint64_t count)
-{
-	return ops_figure_of_number(advice_per_step(advice, count));
-}
-
-/* Cost of a result and the number of its events, per step. */
+/* Cost of a result per step. */
 static inline struct ops_figure advice_cost(const struct advice_result *result)
 {
 	return advice_spent(result->advice, (double)result->tally.ns);
 }
 
-static inline struct ops_figure advice_events(const struct advice_result *result)
+/* A number with the words that follow it. */
+struct advice_phrase {
+	char text[96];
+};
+struct advice_phrase advice_phrase_of(double number, const char *one, const char *several);
+
+/* "1 operator in each step computes" or "2.5 operators in each step compute": a count per step, … */
+static inline struct advice_phrase advice_counted(const struct advice *advice, uint64_t count, const char *one, const char *several)
 {
-	return advice_average(result->advice, result->tally.events);
+	return advice_phrase_of(advice_per_step(advice, count), one, several);
+}
+
+/* … and the count of the events of a result. */
+static inline struct advice_phrase advice_events(const struct advice_result *result, const char *one, const char *several)
+{
+	return advice_counted(result->advice, result->tally.events, one, several);
 }
 
 /* --- table of rules ------------------------------------------------------------------------------------------------- */

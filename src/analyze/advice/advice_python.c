@@ -208,8 +208,8 @@ const struct advice_python_part *advice_describe_python(const struct advice *adv
 	if (called->row == OPS_NONE || (double)called->ns < PART_MIN * all_ns)
 		return NULL;
 	format_callee(advice, called->row, callee, sizeof(callee));
-	snprintf(fact, size, " Of that, %s is in %s calls of %s.", advice_time(advice_step_ms(advice, (double)called->ns)).text,
-	         ops_figure_of_number(advice_per_step(advice, called->calls)).text, callee);
+	snprintf(fact, size, " Of that, %s is in %s of %s.", advice_time(advice_step_ms(advice, (double)called->ns)).text,
+	         advice_counted(advice, called->calls, "call", "calls").text, callee);
 	for (size_t i = 0; i < sizeof(known_calls) / sizeof(*known_calls); i++)
 		if (ops_string_ends(ops_string_of(callee), known_calls[i].name))
 			snprintf(advised, size, "%s", known_calls[i].advised);

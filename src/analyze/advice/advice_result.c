@@ -173,6 +173,15 @@ struct ops_figure advice_time(double ms)
 	return ops_figure_of_duration(ms * 1e6);
 }
 
+struct advice_phrase advice_phrase_of(double number, const char *one, const char *several)
+{
+	struct ops_figure figure = ops_figure_of_number(number);
+	struct advice_phrase phrase;
+
+	snprintf(phrase.text, sizeof(phrase.text), "%s %s", figure.text, strcmp(figure.text, "1") != 0 ? several : one);
+	return phrase;
+}
+
 struct ops_figure advice_bytes(double bytes)
 {
 	return ops_figure_of_bytes(bytes > 0 ? (int64_t)bytes : 0);

@@ -44,9 +44,10 @@ static bool rule_anomaly_find(const struct advice *advice, struct advice_result 
 	/* If the steps enable it, the place is where they do. */
 	done = done && (!stacks ||
 	                advice_report_at(result, switches.events ? &switches : &result->tally, (double)result->tally.ns,
-	                                 "Each step formats %s stacks for operators and searches %s results of the backward "
+	                                 "Each step formats %s for operators and searches %s of the backward "
 	                                 "pass for NaN, in %s.",
-	                                 advice_average(advice, stacks).text, advice_average(advice, result->tally.events - stacks).text,
+	                                 advice_counted(advice, stacks, "stack", "stacks").text,
+	                                 advice_counted(advice, result->tally.events - stacks, "result", "results").text,
 	                                 advice_cost(result).text));
 	advice_tally_release(&switches);
 	return done;

@@ -167,10 +167,11 @@ static bool rule_attention_find(const struct advice *advice, struct advice_resul
 		                 "a mask without gradient (or is_causal=True), and tensors with equal head sizes; "
 		                 "torch.nn.attention.sdpa_kernel(SDPBackend.FLASH_ATTENTION) warns why a kernel cannot be used.";
 	done = done && advice_report_gain(result, between_ns - attention.kept_ns + faults_ns,
-	                                  "Each step computes a softmax between two matrix products %s times. Scaling, masking, "
+	                                  "Each step computes a softmax between two matrix products %s. Scaling, masking, "
 	                                  "softmax and dropout in between take %s, of which the fused operator also requires "
 	                                  "%s%s.",
-	                                  advice_average(advice, attention.found).text, advice_spent(advice, between_ns).text,
+	                                  advice_counted(advice, attention.found, "time", "times").text,
+	                                  advice_spent(advice, between_ns).text,
 	                                  advice_time(advice_step_ms(advice, attention.kept_ns)).text, faults);
 	OPS_ARRAY_RELEASE(&attention.rows);
 	ops_free(attention.product);

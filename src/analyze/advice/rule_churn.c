@@ -127,7 +127,7 @@ static bool rule_churn_find(const struct advice *advice, struct advice_result *r
 	                                        "aten::where", "aten::clone", "aten::neg", "aten::add_", "aten::mul_", "aten::copy_",
 	                                        "aten::fill_", "aten::zeros*", "aten::ones*", "aten::_to_copy", NULL};
 	struct churn churn = {.element_ns = ELEMENT_NS};
-	char tensors[160] = "", calls[128] = "", speed[96] = "";
+	char tensors[224] = "", calls[160] = "", speed[96] = "";
 	bool done;
 
 	churn.bytes = ops_alloc_zeroed(advice->events->count + 1, sizeof(*churn.bytes));
@@ -145,15 +145,15 @@ static bool rule_churn_find(const struct advice *advice, struct advice_result *r
 	advice_add_names(result, 0);
 	churn.calls = result->tally.events - churn.calls;
 	if (churn.calls)
-		snprintf(calls, sizeof(calls), "%s calls in each step allocate or free device memory",
-		         advice_average(advice, churn.calls).text);
+		snprintf(calls, sizeof(calls), "allocates or frees device memory in %s",
+		         advice_counted(advice, churn.calls, "call", "calls").text);
 	if (churn.allocations)
-		snprintf(tensors, sizeof(tensors), "Each step allocates %s tensors of 32 MiB or more, %s in total",
-		         advice_average(advice, churn.allocations).text,
+		snprintf(tensors, sizeof(tensors), "allocates %s of 32 MiB or more, %s in total",
+		         advice_counted(advice, churn.allocations, "tensor", "tensors").text,
 		         advice_bytes(advice_per_step(advice, (uint64_t)churn.all_bytes)).text);
 	if (churn.allocations)
-		snprintf(speed, sizeof(speed), "; their arithmetic takes %s for each element", advice_time(churn.element_ns / 1e6).text);
-	done = done && advice_report_costs(result, "%s%s%s%s.", tensors, *tensors && *calls ? ", and " : "", calls, speed);
+		snprintf(speed, sizeof(speed), "; arithmetic takes %s for each element", advice_time(churn.element_ns / 1e6).text);
+	done = done && advice_report_costs(result, "Each step %s%s%s%s.", tensors, *tensors && *calls ? ", and " : "", calls, speed);
 	ops_free(churn.bytes);
 	ops_free(churn.pointwise);
 	return done;

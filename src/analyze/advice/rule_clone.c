@@ -79,8 +79,9 @@ static bool rule_clone_find(const struct advice *advice, struct advice_result *r
 		bytes = ops_sum(bytes, data_flow_made_bytes(advice->flow, row));
 		advice_add(result, row, advice_claim(result, row));
 	}
-	done = done && advice_report_costs(result, "%s copies of %s in each step are only read, and so are their originals meanwhile. They take %s.",
-	                                   advice_events(result).text, advice_bytes(advice_per_step(advice, (uint64_t)bytes)).text,
+	done = done && advice_report_costs(result, "Each step makes %s, %s in total, and then only reads the copy and the original. Copying takes %s.",
+	                                   advice_events(result, "copy", "copies").text,
+	                                   advice_bytes(advice_per_step(advice, (uint64_t)bytes)).text,
 	                                   advice_cost(result).text);
 	ops_free(writes.first);
 	ops_free(writes.next);

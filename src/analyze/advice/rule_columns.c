@@ -80,8 +80,9 @@ static bool rule_columns_find(const struct advice *advice, struct advice_result 
 	for (uint32_t row = 0; row < advice->events->count; row++)
 		add_pick(result, row, &most, &table);
 	return !most ||
-	       advice_report_costs(result, "%s operators in each step pick columns from a table that is stored by rows: %lld of %s, in %s.",
-	                           advice_events(result).text, (long long)most, advice_describe_tensor(&table).text, advice_cost(result).text);
+	       advice_report_costs(result, "%s columns from a table that is stored by rows: %lld of %s, in %s.",
+	                           advice_events(result, "operator in each step picks", "operators in each step pick").text,
+	                           (long long)most, advice_describe_tensor(&table).text, advice_cost(result).text);
 }
 
 const struct advice_rule advice_rule_columns = {

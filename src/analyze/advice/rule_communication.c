@@ -52,6 +52,11 @@ static double each_ms(const struct communication *sum, double ns)
 	return sum->steps ? ns / 1e6 / (double)sum->steps : 0;
 }
 
+static struct advice_phrase describe_collectives(const struct communication *sum)
+{
+	return advice_phrase_of((double)sum->collectives / (double)sum->steps, "collective in each step takes", "collectives in each step take");
+}
+
 static double rule_communication_percent(const struct communication *sum, double ns)
 {
 	return sum->steps_ns > 0 ? 100 * ns / (double)sum->steps_ns : 0;
@@ -114,9 +119,9 @@ static bool find_overlap(const struct advice_ranks *ranks, struct advice_result 
 		                        .confidence = ADVICE_UNSURE,
 		                        .where_count = count},
 		where,
-		"%s collectives in each step take %s without waits for other ranks. During %s of "
+		"%s %s without waits for other ranks. During %s of "
 		"that (%s) nothing is computed.",
-		ops_figure_of_number((double)sum.collectives / (double)sum.steps).text, advice_time(each_ms(&sum, (double)sum.transfer_ns)).text,
+		describe_collectives(&sum).text, advice_time(each_ms(&sum, (double)sum.transfer_ns)).text,
 		advice_time(each_ms(&sum, (double)sum.exposed_ns)).text, ops_figure_of_percent(rule_communication_percent(&sum, (double)sum.exposed_ns)).text);
 }
 
@@ -339,9 +344,9 @@ static bool find_bound(const struct advice_ranks *ranks, struct advice_result *r
 	                                                    .confidence = *waits ? ADVICE_UNSURE : ADVICE_LIKELY,
 	                                                    .where_count = count},
 	                            where,
-	                            "%s collectives in each step take %s. During %s of that (%s) nothing is "
+	                            "%s %s. During %s of that (%s) nothing is "
 	                            "computed. %s%s%s",
-	                            ops_figure_of_number((double)sum.collectives / (double)sum.steps).text,
+	                            describe_collectives(&sum).text,
 	                            advice_time(each_ms(&sum, (double)sum.transfer_ns)).text, advice_time(each_ms(&sum, (double)sum.exposed_ns)).text,
 	                            ops_figure_of_percent(rule_communication_percent(&sum, (double)sum.exposed_ns)).text, rest, bandwidth, waits);
 }

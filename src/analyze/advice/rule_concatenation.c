@@ -141,9 +141,10 @@ static bool rule_concatenation_find(const struct advice *advice, struct advice_r
 		if (advice_counts(advice, link->row) && chain->links >= CHAIN_MIN && chain->copied > chain->last)
 			advice_add_share(result, link->row, 1 - (double)chain->last / (double)chain->copied);
 	}
-	done = done && advice_report_costs(result, "%s concatenations in each step append to the output of the previous one. "
+	done = done && advice_report_costs(result, "%s to the output of the previous one. "
 	                                           "All copying but once takes %s.",
-	                                   advice_events(result).text, advice_cost(result).text);
+	                                   advice_events(result, "concatenation in each step appends", "concatenations in each step append").text,
+	                                   advice_cost(result).text);
 	OPS_ARRAY_RELEASE(&growing.chains);
 	OPS_ARRAY_RELEASE(&growing.links);
 	ops_map_release(&growing.first);

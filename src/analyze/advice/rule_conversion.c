@@ -164,9 +164,10 @@ static bool find_pairs(const struct advice *advice, struct advice_result *result
 		qsort(conversions.items.items, conversions.items.count, sizeof(struct conversion), rule_conversion_compare);
 		copies = add_pairs(&conversions, result, types);
 	}
-	done = done && advice_report_costs(result, "%s copies in each step convert equally many elements to another %s and "
+	done = done && advice_report_costs(result, "%s equally many elements to another %s and "
 	                                           "back, in %s%s.",
-	                                   advice_average(advice, copies).text, types ? "type" : "memory layout",
+	                                   advice_counted(advice, copies, "copy in each step converts", "copies in each step convert").text,
+	                                   types ? "type" : "memory layout",
 	                                   advice_cost(result).text,
 	                                   types ? " including the cost of the wider type for the operators in between" : "");
 	OPS_ARRAY_RELEASE(&conversions.items);

@@ -98,10 +98,10 @@ static bool rule_copies_find(const struct advice *advice, struct advice_result *
 		gain_ns = (double)result->tally.ns;
 		done = !count || advice_replay_gain(advice, ADVICE_OVERLAPPED, copies.rows.items, copies.rows.count, &gain_ns);
 		done = done && advice_report_gain(result, gain_ns,
-		                           "Copies between the device and memory of the host that is %s: %s in each step, %s, of which "
+		                           "%s between the device and memory of the host that is %s, %s in total, of which "
 		                           "%s without a kernel. The device is idle for %s because the host waits for copies.",
+		                           advice_counted(advice, count, "copy in each step", "copies in each step").text,
 		                           pageable ? "pageable" : "pinned",
-		                           advice_average(advice, count).text,
 		                           advice_bytes(advice_per_step(advice, (uint64_t)copies.bytes)).text,
 		                           advice_spent(advice, (double)copies.exposed_ns).text,
 		                           advice_time(advice_step_ms(advice, (double)copies.stalled_ns)).text);

@@ -146,9 +146,11 @@ static bool rule_create_graph_find(const struct advice *advice, struct advice_re
 		add_unused(&passes, result);
 	}
 	if (done && passes.nodes)
-		done = advice_report_costs(result, "Backward passes create %s nodes of a graph in each step that no other backward pass runs, each in %s"
-		                           ", and compute %s gradients by formulas of several operators in place of one. That takes %s.",
-		                           advice_average(advice, passes.nodes).text, advice_time(passes.node_ns / 1e6).text, advice_average(advice, passes.formulas).text,
+		done = advice_report_costs(result, "Backward passes create %s of a graph in each step that no other backward pass runs, each in %s"
+		                           ", and compute %s by formulas of several operators in place of one. That takes %s.",
+		                           advice_counted(advice, passes.nodes, "node", "nodes").text,
+		                           advice_time(passes.node_ns / 1e6).text,
+		                           advice_counted(advice, passes.formulas, "gradient", "gradients").text,
 		                           advice_cost(result).text);
 	OPS_ARRAY_RELEASE(&passes.items);
 	OPS_ARRAY_RELEASE(&passes.view_ns);

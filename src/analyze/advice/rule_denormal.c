@@ -282,13 +282,15 @@ static bool rule_denormal_find(const struct advice *advice, struct advice_result
 	}
 	done = done && search_series(&search, result);
 	if (done && search.slow)
-		done = advice_report_costs(result, "%s calls in each step, the same ones in all steps, take %s on average, while other calls of the same operators with "
-		                           "equal tensors at these lines take %s.", advice_average(advice, search.slow).text,
+		done = advice_report_costs(result, "Each step has %s, the same in all steps, of %s on average, while other calls of the same operators with "
+		                           "equal tensors at these lines take %s.", advice_counted(advice, search.slow, "call", "calls").text,
 		                           advice_time(search.slow_ns / (double)search.slow / 1e6).text, advice_time(search.usual_ns / (double)search.slow / 1e6).text);
 	else
-		done = done && advice_report_costs(result, "%s elementwise operators in each step take more than %s for each "
+		done = done && advice_report_costs(result, "%s more than %s for each "
 		                                           "element; the fastest of the trace takes %s.",
-		                                   advice_events(result).text, advice_time(ELEMENT_NS_MIN / 1e6).text, advice_time(quickest_ns / 1e6).text);
+		                                   advice_events(result, "elementwise operator in each step takes", "elementwise operators in each step take").text,
+		                                   advice_time(ELEMENT_NS_MIN / 1e6).text,
+		                                   advice_time(quickest_ns / 1e6).text);
 	release_series(&search);
 	ops_free(places);
 	return done;

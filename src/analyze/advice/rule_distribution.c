@@ -21,7 +21,7 @@ static bool rule_distribution_find(const struct advice *advice, struct advice_re
 {
 	for (uint32_t row = 0; row < advice->events->count; row++)
 		advice_add_outermost(result, row, result->which[advice->events->name[row]] && checks(advice, row), ADVICE_IN_LOADER);
-	return advice_report_costs(result, "Distributions check their arguments %s times in each step, in %s.", advice_events(result).text,
+	return advice_report_costs(result, "Distributions check their arguments %s in each step, in %s.", advice_events(result, "time", "times").text,
 	                           advice_cost(result).text);
 }
 

@@ -31,8 +31,9 @@ static bool rule_double_find(const struct advice *advice, struct advice_result *
 	if (!narrower)
 		result->confidence = ADVICE_UNSURE;
 	result->also = advice_only_call(advice, widening);
-	return advice_report_costs(result, "%s operators in each step compute with float64, in %s with their backward pass.",
-	                           advice_events(result).text, advice_time(2 * advice_step_ms(advice, (double)result->tally.ns)).text);
+	return advice_report_costs(result, "%s with float64, in %s with the backward pass.",
+	                           advice_events(result, "operator in each step computes", "operators in each step compute").text,
+	                           advice_time(2 * advice_step_ms(advice, (double)result->tally.ns)).text);
 }
 
 const struct advice_rule advice_rule_double = {

@@ -87,9 +87,10 @@ static bool rule_emulated_find(const struct advice *advice, struct advice_result
 		result->claims.count = 0;
 		return true;
 	}
-	return advice_report_costs(result, "%s products and convolutions in each step compute with %s, for which this processor has no instructions, in %s with "
-	                                   "their backward pass.",
-	                           advice_events(result).text, narrows[first].name, advice_cost(result).text);
+	return advice_report_costs(result, "%s with %s, for which this processor has no instructions, in %s with "
+	                                   "the backward pass.",
+	                           advice_events(result, "product or convolution in each step computes", "products and convolutions in each step compute").text,
+	                           narrows[first].name, advice_cost(result).text);
 }
 
 const struct advice_rule advice_rule_emulated = {

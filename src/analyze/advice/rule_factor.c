@@ -94,8 +94,9 @@ static bool rule_factor_find_again(const struct advice *advice, struct advice_re
 		done = add_factor(&seen, result, row, foreign);
 	ops_map_release(&seen);
 	ops_free(foreign_names);
-	return done && advice_report_costs(result, "%s operators in each step factor a matrix that has been factored before and not changed since, in %s.",
-	                                   advice_events(result).text, advice_cost(result).text);
+	return done && advice_report_costs(result, "%s a matrix that has been factored before and not changed since, in %s.",
+	                                   advice_events(result, "operator in each step factors", "operators in each step factor").text,
+	                                   advice_cost(result).text);
 }
 
 const struct advice_rule advice_rule_factor = {
@@ -210,9 +211,9 @@ static bool rule_factor_find_few(const struct advice *advice, struct advice_resu
 	if (few.logarithms)
 		result->detail = "The logarithms of all values are those of a determinant. torch.linalg.cholesky(a).diagonal().log() gives them for a positive "
 				 "definite matrix, torch.linalg.slogdet for any.";
-	done = done && advice_report_costs(result, "%s decompositions in each step compute all values or vectors of a matrix, of which %s. "
+	done = done && advice_report_costs(result, "%s all values or vectors of a matrix, of which %s. "
 	                                           "That takes %s.",
-	                                   advice_events(result).text,
+	                                   advice_events(result, "decomposition in each step computes", "decompositions in each step compute").text,
 	                                   few.logarithms ? "only the logarithms are read" : "only the largest, the smallest or a few are read",
 	                                   advice_cost(result).text);
 	ops_free(few.readers);

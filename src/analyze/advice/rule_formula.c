@@ -221,11 +221,12 @@ static bool rule_formula_find(const struct advice *advice, struct advice_result 
 	for (uint32_t row = 0; done && row < advice->events->count; row++)
 		add_formula(&all, result, row);
 	if (all.normalisations)
-		snprintf(normalisations, sizeof(normalisations), "%s normalisations", advice_average(advice, all.normalisations).text);
+		snprintf(normalisations, sizeof(normalisations), "%s", advice_counted(advice, all.normalisations, "normalisation", "normalisations").text);
 	if (all.softmaxes)
-		snprintf(softmaxes, sizeof(softmaxes), "%s softmax functions", advice_average(advice, all.softmaxes).text);
-	done = done && advice_report_costs(result, "%s operators in each step compute %s%s%s one pass at a time. All passes but three take %s.",
-	                                   advice_events(result).text, normalisations, *normalisations && *softmaxes ? " and " : "", softmaxes,
+		snprintf(softmaxes, sizeof(softmaxes), "%s", advice_counted(advice, all.softmaxes, "softmax function", "softmax functions").text);
+	done = done && advice_report_costs(result, "%s %s%s%s one pass at a time. All passes but three take %s.",
+	                                   advice_events(result, "operator in each step computes", "operators in each step compute").text,
+	                                   normalisations, *normalisations && *softmaxes ? " and " : "", softmaxes,
 	                                   advice_cost(result).text);
 	ops_free(all.kind);
 	return done;

@@ -94,9 +94,10 @@ static bool rule_fourier_find_complex(const struct advice *advice, struct advice
 		add_transform(&all, result, row);
 	/* Complex signals have no real part to return to, and their transforms nothing to save. */
 	done = done && (!all.of_real ||
-	                advice_report_costs(result, "%s operators in each step compute both halves of the spectra of real signals, of which one follows from "
+	                advice_report_costs(result, "%s both halves of the spectra of real signals, of which one follows from "
 	                                    "the other. The largest tensor is %s. One half takes %s.",
-	                                    advice_average(advice, all.count).text, advice_describe_tensor(&all.largest).text, advice_cost(result).text));
+	                                    advice_counted(advice, all.count, "operator in each step computes", "operators in each step compute").text,
+	                                    advice_describe_tensor(&all.largest).text, advice_cost(result).text));
 	if (!all.of_real)
 		result->claims.count = 0;
 	ops_free(all.kind);
@@ -183,9 +184,10 @@ static bool rule_fourier_find_filters(const struct advice *advice, struct advice
 
 	for (uint32_t row = 0; row < advice->events->count; row++)
 		add_filter(&all, result, row);
-	done = advice_report_costs(result, "%s convolutions in each step have filters of up to %s elements and multiply each of them at each position. A "
+	done = advice_report_costs(result, "%s filters of up to %s elements, each of which is multiplied at each position. A "
 	                                           "product of Fourier transforms saves %s.",
-	                                   advice_average(advice, all.count).text, ops_figure_of_number(round(all.taps)).text, advice_cost(result).text);
+	                                   advice_counted(advice, all.count, "convolution in each step has", "convolutions in each step have").text,
+	                                   ops_figure_of_number(round(all.taps)).text, advice_cost(result).text);
 	return done;
 }
 
@@ -270,9 +272,10 @@ static bool rule_fourier_find_bases(const struct advice *advice, struct advice_r
 
 	for (uint32_t row = 0; row < advice->events->count; row++)
 		add_basis(&all, result, row);
-	return advice_report_costs(result, "%s convolutions in each step multiply frames by the sines and cosines of Fourier transforms of length %lld: %lld filters. Fast "
+	return advice_report_costs(result, "%s frames by the sines and cosines of Fourier transforms of length %lld: %lld filters. Fast "
 	                                   "transforms of the frames save %s.",
-	                           advice_average(advice, all.count).text, (long long)all.length, (long long)all.filters, advice_cost(result).text);
+	                           advice_counted(advice, all.count, "convolution in each step multiplies", "convolutions in each step multiply").text,
+	                           (long long)all.length, (long long)all.filters, advice_cost(result).text);
 }
 
 const struct advice_rule advice_rule_bases = {

@@ -81,8 +81,8 @@ static bool rule_function_find(const struct advice *advice, struct advice_result
 		advice_claim_share(result, call, ns > 0 ? (double)ns / (double)(ns + 2 * functions.largest_ns[row]) : 0);
 	}
 	done = done && (advice_per_step(advice, functions.calls) < CALLS_MIN ||
-	                advice_report_costs(result, "Each step calls Functions in Python %s times.",
-	                                    advice_average(advice, functions.calls).text));
+	                advice_report_costs(result, "Each step calls Functions in Python %s.",
+	                                    advice_counted(advice, functions.calls, "time", "times").text));
 	ops_free(functions.python);
 	ops_free(functions.largest_ns);
 	return done;
@@ -137,8 +137,9 @@ static bool rule_function_find_dropped(const struct advice *advice, struct advic
 			advice_add(result, row, advice_claim(result, row));
 		}
 	}
-	return advice_report_costs(result, "Python functions of autograd return %s gradients in each step that autograd drops, since their inputs require none. "
-	                           "Computing them takes %s.", advice_average(advice, gradients).text, advice_cost(result).text);
+	return advice_report_costs(result, "Python functions of autograd return %s in each step that autograd drops, since the inputs require none. "
+	                           "That takes %s.", advice_counted(advice, gradients, "gradient", "gradients").text,
+	                           advice_cost(result).text);
 }
 
 const struct advice_rule advice_rule_dropped = {

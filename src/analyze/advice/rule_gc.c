@@ -22,8 +22,9 @@ static bool rule_gc_find(const struct advice *advice, struct advice_result *resu
 		snprintf(longest, sizeof(longest), " One of them takes %s. How often such a collection runs is not known.",
 		         advice_time((double)longest_ns / 1e6).text);
 	}
-	return advice_report_costs(result, "%s collections in each step take %s.%s",
-	                           advice_events(result).text, advice_cost(result).text, longest);
+	return advice_report_costs(result, "%s %s.%s",
+	                           advice_events(result, "collection in each step takes", "collections in each step take").text,
+	                           advice_cost(result).text, longest);
 }
 
 const struct advice_rule advice_rule_gc = {

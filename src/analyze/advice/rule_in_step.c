@@ -11,9 +11,9 @@
 
 static bool rule_in_step_report(struct advice_result *result, const char *what)
 {
-	return advice_report_costs(result, "%s takes %s a step in %s calls.", what,
+	return advice_report_costs(result, "%s takes %s a step in %s.", what,
 	                           advice_cost(result).text,
-	                           advice_events(result).text);
+	                           advice_events(result, "call", "calls").text);
 }
 
 static const char *const saving[] = {"*torch/serialization.py(*: save", "*: Module.state_dict", "*: Optimizer.state_dict",

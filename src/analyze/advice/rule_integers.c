@@ -50,8 +50,9 @@ static bool rule_integers_find(const struct advice *advice, struct advice_result
 		}
 	}
 	return longest == OPS_NONE ||
-	       advice_report_costs(result, "%s products of integers in each step. The longest, %s, reaches %s GFLOP/s; with float32 the machine reaches %s.",
-	                           advice_events(result).text, advice_name(advice, longest).bytes,
+	       advice_report_costs(result, "Each step computes %s. The longest, %s, reaches %s GFLOP/s; with float32 the machine reaches %s.",
+	                           advice_events(result, "product of integers", "products of integers").text,
+	                           advice_name(advice, longest).bytes,
 	                           ops_figure_of_number(flops / (double)advice_ns(advice, longest)).text, ops_figure_of_number(roof.flops[ROOF_FLOAT32] / 1e9).text);
 }
 

@@ -216,9 +216,10 @@ static bool rule_intermediate_find(const struct advice *advice, struct advice_re
 	for (uint32_t row = 0; done && row < advice->events->count; row++)
 		if (!add_comparison(&all, result, row))
 			add_expansion(&all, result, row);
-	done = done && advice_report_costs(result, "%s operators in each step pass results of up to %s through memory that come from a quarter of "
+	done = done && advice_report_costs(result, "%s results of up to %s through memory that come from a quarter of "
 	                                           "that or less and are reduced to a third or less. All passes but one take %s.",
-	                                   advice_events(result).text, advice_bytes((double)all.bytes).text, advice_cost(result).text);
+	                                   advice_events(result, "operator in each step passes", "operators in each step pass").text,
+	                                   advice_bytes((double)all.bytes).text, advice_cost(result).text);
 	ops_free(all.kind);
 	return done;
 }

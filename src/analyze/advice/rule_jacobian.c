@@ -87,7 +87,8 @@ static bool rule_jacobian_find(const struct advice *advice, struct advice_result
 		add_visits(&all, result);
 	if (done && all.nodes)
 		done = advice_report_costs(result, "Backward passes run through the same operators up to %u times in one call of a function, for one element of a result at a "
-		                           "time: %s nodes in each step, in %s.", all.most, advice_average(advice, all.nodes).text, advice_cost(result).text);
+		                           "time: %s in each step, in %s.", all.most, advice_counted(advice, all.nodes, "node", "nodes").text,
+		                           advice_cost(result).text);
 	ops_map_release(&all.nodes_of);
 	OPS_ARRAY_RELEASE(&all.of_nodes);
 	return done;

@@ -55,13 +55,13 @@ static bool rule_launch_report(struct advice_result *result, const struct launch
 	/* Recording Python calls slows the host down, which widens the gaps. */
 	result->confidence = advice->has & ADVICE_NEEDS_PYTHON ? ADVICE_UNSURE : ADVICE_LIKELY;
 	return advice_report_gain(result, advice_typical_ns(advice, launches->by_step),
-	                          "%s times in each step the device finishes before the host has launched the next work, and "
-	                          "waits %s in total. Each step runs kernels of %s on average, %s in total. A CUDA graph "
+	                          "%s in each step the device finishes before the host has launched the next work, and "
+	                          "waits %s in total. Each step runs %s of %s on average. A CUDA graph "
 	                          "reduces each gap to %s.",
-	                          advice_events(result).text,
+	                          advice_events(result, "time", "times").text,
 	                          advice_cost(result).text,
-	                          advice_time(launches->kernels ? (double)launches->kernel_ns / 1e6 / (double)launches->kernels : 0).text,
-	                          advice_average(advice, launches->kernels).text, advice_time(GRAPH_NS / 1e6).text);
+	                          advice_counted(advice, launches->kernels, "kernel", "kernels").text,
+	                          advice_time(launches->kernels ? (double)launches->kernel_ns / 1e6 / (double)launches->kernels : 0).text, advice_time(GRAPH_NS / 1e6).text);
 }
 
 static bool rule_launch_find(const struct advice *advice, struct advice_result *result)

@@ -127,8 +127,8 @@ static void describe_loading(struct loading *loading, const struct advice *advic
 		snprintf(fact, size, " Each batch arrives as %s separate tensors.", ops_figure_of_number(received).text);
 		snprintf(advised, size, "Each tensor is passed by its own file descriptor: join them in collate_fn, with their lengths, or pass arrays of NumPy. ");
 	} else if (mainly_collates(loading, advice, all_ns)) {
-		snprintf(fact, size, " The default collate function makes %s tensors of Python values for each batch.",
-		         ops_figure_of_number(advice_per_step(advice, loading->collated)).text);
+		snprintf(fact, size, " The default collate function makes %s of Python values for each batch.",
+		         advice_counted(advice, loading->collated, "tensor", "tensors").text);
 		snprintf(advised, size, "Samples have lists of numbers: return a tensor or an array for each field, made once before the epochs. ");
 	} else if (loading->in_process) {
 		loading->mentioned = advice_describe_python(advice, &loading->python, all_ns, fact, advised, size);

@@ -33,9 +33,10 @@ static bool rule_loading_find(const struct advice *advice, struct advice_result 
 	if (longest == OPS_NONE)
 		return true;
 	describe_longest(advice, longest, text, sizeof(text));
-	return advice_report_costs(result, "Calls that load code for the device: %s in each step. It is idle for %s meanwhile. The "
+	return advice_report_costs(result, "%s code for the device, which is idle for %s meanwhile. The "
 	                                   "longest: %s.",
-	                           advice_events(result).text, advice_cost(result).text, text);
+	                           advice_events(result, "call in each step loads", "calls in each step load").text,
+	                           advice_cost(result).text, text);
 }
 
 const struct advice_rule advice_rule_loading = {

@@ -127,8 +127,8 @@ static bool rule_logging_find(const struct advice *advice, struct advice_result 
 	}
 	ops_free(which);
 	ops_free(writes);
-	return done && advice_report_costs(result, "Printing, logging and writing files takes %s a step in %s calls.",
-	                                   advice_cost(result).text, advice_events(result).text);
+	return done && advice_report_costs(result, "Printing, logging and writing files takes %s a step in %s.",
+	                                   advice_cost(result).text, advice_events(result, "call", "calls").text);
 }
 
 const struct advice_rule advice_rule_logging = {

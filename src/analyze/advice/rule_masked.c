@@ -226,11 +226,14 @@ static bool rule_masked_find(const struct advice *advice, struct advice_result *
 	if (!search.has_products)
 		result->claims.count = 0;
 	else if (search.zeros < 1)
-		done = done && advice_report_gain(result, gain_ns, "%s operators in each step compute results of which %s are multiplied by zeros or not picked, by construction. "
-		                                  "That share takes %s.", advice_average(advice, search.operators).text, ops_figure_of_percent(100 * search.zeros).text, advice_spent(advice, gain_ns).text);
+		done = done && advice_report_gain(result, gain_ns, "%s results of which %s are multiplied by zeros or not picked, by construction. "
+		                                  "That share takes %s.", advice_counted(advice, search.operators, "operator in each step computes", "operators in each step compute").text,
+		                                  ops_figure_of_percent(100 * search.zeros).text,
+		                                  advice_spent(advice, gain_ns).text);
 	else
-		done = done && advice_report_gain(result, gain_ns, "%s operators in each step compute two results for all rows, of which torch.where keeps one for each. "
-		                                  "Half of them takes %s.", advice_average(advice, search.operators).text, advice_spent(advice, gain_ns).text);
+		done = done && advice_report_gain(result, gain_ns, "%s two results for all rows, of which torch.where keeps one for each. "
+		                                  "Half of that takes %s.", advice_counted(advice, search.operators, "operator in each step computes", "operators in each step compute").text,
+		                                  advice_spent(advice, gain_ns).text);
 	advice_vain_release(&search.vain);
 	ops_free(search.kind);
 	ops_free(search.by_rows);

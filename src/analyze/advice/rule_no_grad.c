@@ -135,9 +135,10 @@ static bool rule_no_grad_find(const struct advice *advice, struct advice_result 
 	result->severity = ADVICE_MEDIUM;
 	if (done && advice_per_step(advice, graphs.nodes) >= NODES_MIN)
 		done = advice_report_gain(result, graphs.ns + faults_ns,
-		                          "Each step creates %s nodes of a graph that no backward pass runs, each in %s "
-		                          "(estimated from views in this trace)%s. They also keep memory.",
-		                          advice_average(advice, graphs.nodes).text, advice_time(graphs.node_ns / 1e6).text, faults);
+		                          "Each step creates %s of a graph that no backward pass runs, each in %s "
+		                          "(estimated from views in this trace)%s. The graph also keeps memory.",
+		                          advice_counted(advice, graphs.nodes, "node", "nodes").text,
+		                          advice_time(graphs.node_ns / 1e6).text, faults);
 	ops_free(graphs.backward_of);
 	ops_free(graphs.made_of);
 	ops_free(graphs.kept_in);

@@ -62,10 +62,11 @@ static bool rule_occupancy_report(struct advice_result *result, uint32_t name, c
 	}
 	return result->tally.events < CALLS_MIN ||
 	       advice_report_gain(result, (double)(cost->ns - cost->filled_ns) * advice_busy_share(advice),
-	                          "The most expensive kernel, %.*s%s, takes %s of a step in %s calls, with %s blocks for each "
+	                          "The most expensive kernel, %.*s%s, takes %s of a step in %s, with %s blocks for each "
 	                          "multiprocessor.",
 	                          (int)(text.size < 80 ? text.size : 80), text.bytes, text.size > 80 ? "…" : "",
-	                          advice_spent(advice, (double)cost->ns).text, advice_events(result).text,
+	                          advice_spent(advice, (double)cost->ns).text,
+	                          advice_events(result, "call", "calls").text,
 	                          ops_figure_of_number((double)cost->filled_ns / (double)cost->ns).text);
 }
 

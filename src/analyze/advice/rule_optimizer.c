@@ -158,8 +158,9 @@ static bool rule_optimizer_report(const struct advice *advice, struct advice_res
 		snprintf(rest, sizeof(rest), "; reading and writing %s elements and their states once takes %s of that",
 		         ops_figure_of_number(round(elements / (double)advice->step_count)).text, advice_time(advice_step_ms(advice, fused)).text);
 	return advice_report_gain(result, total_ns - fused,
-	                          "The optimizer calls %s operators in each step, for one parameter after another, in %s%s.",
-	                          advice_average(advice, update->operators).text, advice_spent(advice, total_ns).text, rest);
+	                          "The optimizer calls %s in each step, for one parameter after another, in %s%s.",
+	                          advice_counted(advice, update->operators, "operator", "operators").text,
+	                          advice_spent(advice, total_ns).text, rest);
 }
 
 static bool rule_optimizer_find(const struct advice *advice, struct advice_result *result)

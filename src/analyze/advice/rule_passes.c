@@ -72,8 +72,9 @@ static bool rule_passes_find(const struct advice *advice, struct advice_result *
 	for (uint32_t row = 0; done && row < advice->events->count; row++)
 		done = rule_passes_add(&passes, result, row);
 	result->confidence = passes.apart ? ADVICE_UNSURE : ADVICE_LIKELY;
-	done = done && advice_report_costs(result, "%s nodes in each step run again in a later pass, in %s%s.",
-	                                   advice_average(advice, passes.again).text, advice_cost(result).text,
+	done = done && advice_report_costs(result, "%s again in a later pass, in %s%s.",
+	                                   advice_counted(advice, passes.again, "node in each step runs", "nodes in each step run").text,
+	                                   advice_cost(result).text,
 	                                   passes.apart ? "; an optimizer steps between the passes" : "");
 	ops_map_release(&passes.last);
 	ops_free(passes.differs);

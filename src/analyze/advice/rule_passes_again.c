@@ -173,9 +173,11 @@ static bool rule_passes_again_find(const struct advice *advice, struct advice_re
 		done = search_loop(&search, result, loop);
 		iterations += result->tally.events > events ? loop->iterations : 0;
 	}
-	done = done && advice_report_costs(result, "Loops of %s iterations in each step pass over the same large tensor in each of them, for one row or number at a "
-	                                           "time, with %s operators. One pass for all saves about %s.",
-	                                   advice_average(advice, iterations).text, advice_events(result).text, advice_cost(result).text);
+	done = done && advice_report_costs(result, "Loops of %s in each step pass over the same large tensor in each of them, for one row or number at a "
+	                                           "time, with %s. One pass for all saves about %s.",
+	                                   advice_counted(advice, iterations, "iteration", "iterations").text,
+	                                   advice_events(result, "operator", "operators").text,
+	                                   advice_cost(result).text);
 	OPS_ARRAY_RELEASE(&search.counts);
 	ops_map_release(&search.values);
 	ops_free(search.iteration);

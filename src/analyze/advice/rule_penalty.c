@@ -129,8 +129,9 @@ static bool rule_penalty_find(const struct advice *advice, struct advice_result 
 	if (advice_per_step(advice, all.parameters) < PARAMETERS_MIN)
 		result->claims.count = 0;
 	done = done && (!result->claims.count ||
-	                advice_report_costs(result, "Each step computes a penalty of %s parameters for the loss, and its gradients, in %s.",
-	                                    advice_average(advice, all.parameters).text, advice_cost(result).text));
+	                advice_report_costs(result, "Each step computes a penalty of %s for the loss, and its gradients, in %s.",
+	                                    advice_counted(advice, all.parameters, "parameter", "parameters").text,
+	                                    advice_cost(result).text));
 	ops_free(all.kind);
 	ops_free(all.trained);
 	return done;

@@ -127,8 +127,9 @@ static bool rule_pointwise_find(const struct advice *advice, struct advice_resul
 	for (size_t i = 0; done && i < tracks; i++)
 		end_chain(&pointwise, result, &pointwise.chains[i]);
 	done = done && advice_report_gain(result, (double)result->tally.ns * advice_busy_share(advice),
-	                                  "%s elementwise kernels in each step, in %s, directly follow one of the same size.",
-	                                  advice_average(advice, pointwise.kernels).text, advice_spent(advice, (double)pointwise.ns).text);
+	                                  "%s one of the same size, in %s.",
+	                                  advice_counted(advice, pointwise.kernels, "elementwise kernel in each step directly follows", "elementwise kernels in each step directly follow").text,
+	                                  advice_spent(advice, (double)pointwise.ns).text);
 	ops_free(pointwise.chains);
 	return done;
 }

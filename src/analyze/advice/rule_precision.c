@@ -57,8 +57,8 @@ static bool rule_precision_find(const struct advice *advice, struct advice_resul
 	                 : "The tensor cores of this device support only float16: use torch.autocast(\"cuda\"), with a "
 	                   "torch.amp.GradScaler for training.";
 	return advice_report_gain(result, (double)result->tally.ns * (1 - 1 / SPEEDUP) * advice_busy_share(advice),
-	                          "%s products and convolutions in each step compute in float32 without tensor cores, in %s.",
-	                          advice_events(result).text,
+	                          "%s in float32 without tensor cores, in %s.",
+	                          advice_events(result, "product or convolution in each step computes", "products and convolutions in each step compute").text,
 	                          advice_cost(result).text);
 }
 

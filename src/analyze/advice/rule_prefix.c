@@ -219,9 +219,10 @@ static bool rule_prefix_find(const struct advice *advice, struct advice_result *
 		    !(advice->zone[row] & (ADVICE_IN_OPERATOR | ADVICE_IN_BACKWARD | ADVICE_IN_LOADER)))
 			done = add_to_runs(&prefixes, advice, result->which, row);
 	done = done && find_streaks(&prefixes, result, result->which);
-	done = done && advice_report_costs(result, "%s calls in each step compute a sequence of %lld to %lld tokens from its beginning, "
+	done = done && advice_report_costs(result, "%s a sequence of %lld to %lld tokens from its beginning, "
 	                                           "each time a little longer. %s of the tokens have been computed before; that takes %s.",
-	                                   advice_average(advice, prefixes.calls).text, (long long)prefixes.shortest,
+	                                   advice_counted(advice, prefixes.calls, "call in each step computes", "calls in each step compute").text,
+	                                   (long long)prefixes.shortest,
 	                                   (long long)prefixes.longest,
 	                                   ops_figure_of_percent(prefixes.all ? 100 * (double)prefixes.again / (double)prefixes.all : 0).text,
 	                                   advice_cost(result).text);

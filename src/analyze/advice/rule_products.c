@@ -188,9 +188,10 @@ static bool rule_products_find_order(const struct advice *advice, struct advice_
 		add_order(result, row);
 		add_update(result, row);
 	}
-	return advice_report_costs(result, "%s operators in each step make a large matrix that only meets a smaller one. With the products in the "
+	return advice_report_costs(result, "%s a large matrix that only meets a smaller one. With the products in the "
 	                                   "other order, %s less.",
-	                           advice_events(result).text, advice_cost(result).text);
+	                           advice_events(result, "operator in each step makes", "operators in each step make").text,
+	                           advice_cost(result).text);
 }
 
 const struct advice_rule advice_rule_order = {
@@ -225,8 +226,9 @@ static bool rule_products_find_inverses(const struct advice *advice, struct advi
 		if (reader != OPS_NONE && is_product(advice, reader))
 			advice_add_share(result, row, SOLVER_SAVES * advice_work_share(advice, row));
 	}
-	return advice_report_costs(result, "%s matrices in each step are inverted only to be multiplied with something. A solver saves %s.",
-	                           advice_events(result).text, advice_cost(result).text);
+	return advice_report_costs(result, "%s only to be multiplied with something. A solver saves %s.",
+	                           advice_events(result, "matrix in each step is inverted", "matrices in each step are inverted").text,
+	                           advice_cost(result).text);
 }
 
 const struct advice_rule advice_rule_inverse = {

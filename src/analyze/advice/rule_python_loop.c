@@ -334,8 +334,9 @@ static bool rule_python_loop_find(const struct advice *advice, struct advice_res
 			snprintf(dictionaries, sizeof(dictionaries), "; state_dict() for them takes %s",
 			         advice_time(advice_step_ms(advice, (double)dictionaries_ns)).text);
 	}
-	done = done && advice_report_gain(result, all_ns, "Loops of %s iterations in each step call %s small operators in %s%s%s%s.",
-	                                   advice_average(advice, iterations).text, advice_average(advice, operators).text,
+	done = done && advice_report_gain(result, all_ns, "Loops of %s in each step call %s in %s%s%s%s.",
+	                                   advice_counted(advice, iterations, "iteration", "iterations").text,
+	                                   advice_counted(advice, operators, "small operator", "small operators").text,
 	                                   advice_spent(advice, spent_ns).text, backward,
 	                                   in_place ? "; they change tensors in place, so only the time in Python counts" : "", dictionaries);
 	if (done)

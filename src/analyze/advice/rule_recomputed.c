@@ -99,8 +99,9 @@ static bool rule_recomputed_find(const struct advice *advice, struct advice_resu
 		if ((double)machine->memory_peak_bytes < FREE_MAX * (double)machine->memory_limit_bytes)
 			result->confidence = ADVICE_LIKELY;
 	}
-	return advice_report_gain(result, (double)ns, "Checkpoints compute activations again %s times in each step, in %s.%s",
-	                          advice_average(advice, count).text, advice_spent(advice, (double)ns).text, memory);
+	return advice_report_gain(result, (double)ns, "Checkpoints compute activations again %s in each step, in %s.%s",
+	                          advice_counted(advice, count, "time", "times").text,
+	                          advice_spent(advice, (double)ns).text, memory);
 }
 
 const struct advice_rule advice_rule_recomputed = {

@@ -183,9 +183,10 @@ static bool rule_redundant_find(const struct advice *advice, struct advice_resul
 		double gain_ns = (double)result->tally.ns;
 
 		advice_add(result, all.origin, result->tally.ns / 16);
-		done = advice_report_gain(result, gain_ns, "%s operators in each step compute with tensors of which %s of the elements are %s "
-		                          "by construction. The largest is %s. They take %s.",
-		                          advice_average(advice, all.products).text, ops_figure_of_percent(100 - 100 * all.content / all.bytes).text,
+		done = advice_report_gain(result, gain_ns, "%s with tensors of which %s of the elements are %s "
+		                          "by construction. The largest is %s. Computing takes %s.",
+		                          advice_counted(advice, all.products, "operator in each step computes", "operators in each step compute").text,
+		                          ops_figure_of_percent(100 - 100 * all.content / all.bytes).text,
 		                          all.seen == CONTENT_ZEROS    ? "zeros"
 		                          : all.seen == CONTENT_COPIES ? "copies of others"
 		                                                       : "zeros or copies of others",

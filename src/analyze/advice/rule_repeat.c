@@ -553,7 +553,7 @@ static bool rule_repeat_find(const struct advice *advice, struct advice_result *
 {
 	struct numbering numbering = {.random = advice_names(advice, random_names), .makes = advice_names(advice, making_names),
 	                              .views = advice_names(advice, view_names), .foreigners = advice_foreign_names(advice)};
-	char each_step[96] = "";
+	char each_step[128] = "";
 	struct advice_spread spread;
 	bool done = numbering.random && numbering.makes && numbering.views && numbering.foreigners;
 
@@ -569,8 +569,8 @@ static bool rule_repeat_find(const struct advice *advice, struct advice_result *
 		claim_calls(&numbering, result);
 	}
 	if (numbering.each_step)
-		snprintf(each_step, sizeof(each_step), "; %s of them compute the same in each step",
-		         advice_average(advice, numbering.each_step).text);
+		snprintf(each_step, sizeof(each_step), "; %s the same in each step",
+		         advice_counted(advice, numbering.each_step, "of them computes", "of them compute").text);
 	done = done && advice_find_spread(result, &spread);
 	/* Work that only few steps repeat belongs to these steps, such as an optimizer that creates its state. */
 	if (done && spread.steps * STEPS_SHARE < advice->step_count) {
@@ -581,8 +581,9 @@ static bool rule_repeat_find(const struct advice *advice, struct advice_result *
 	if (numbering.kept_ns > numbering.ns / 2)
 		result->confidence = ADVICE_UNSURE;
 	done = done && advice_report_gain(result, (double)numbering.ns,
-	                                  "%s operators in each step repeat an earlier one on the same values%s, in %s.",
-	                                  advice_average(advice, numbering.repeated).text, each_step,
+	                                  "%s an earlier one on the same values%s, in %s.",
+	                                  advice_counted(advice, numbering.repeated, "operator in each step repeats", "operators in each step repeat").text,
+	                                  each_step,
 	                                  advice_spent(advice, (double)numbering.ns).text);
 	ops_map_release(&numbering.slots);
 	ops_map_release(&numbering.lasting);

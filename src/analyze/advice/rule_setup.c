@@ -57,8 +57,9 @@ static bool rule_setup_find(const struct advice *advice, struct advice_result *r
 		if (rule_setup_add(result, constructs, made) * STEPS_SHARE < advice->step_count)
 			result->claims.count = 0;
 		else
-			done = advice_report_costs(result, "%s modules, optimizers or loaders are made or loaded in each step, in %s.",
-			                           advice_events(result).text, advice_cost(result).text);
+			done = advice_report_costs(result, "%s made or loaded in each step, in %s.",
+			                           advice_events(result, "module, optimizer or loader is", "modules, optimizers or loaders are").text,
+			                           advice_cost(result).text);
 	}
 	ops_free(constructs);
 	ops_free(made);

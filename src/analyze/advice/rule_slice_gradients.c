@@ -121,9 +121,11 @@ static bool rule_slice_gradients_find(const struct advice *advice, struct advice
 	for (uint32_t row = 0; done && row < advice->events->count; row++)
 		add_gradient_of_part(&all, result, row);
 	if (done && all.parts)
-		done = advice_report_costs(result, "%s parts are taken of tensors one after another in each step, the largest of %s with parts of %s. Backward passes "
+		done = advice_report_costs(result, "%s taken of tensors one after another in each step, the largest of %s with parts of %s. Backward passes "
 		                           "write a gradient of the whole tensor for each part, %s in total, and add them up, in %s.",
-		                           advice_average(advice, all.parts).text, advice_bytes((double)all.largest_bytes).text, advice_describe_tensor(&all.part).text,
+		                           advice_counted(advice, all.parts, "part is", "parts are").text,
+		                           advice_bytes((double)all.largest_bytes).text,
+		                           advice_describe_tensor(&all.part).text,
 		                           advice_bytes((double)all.bytes / (double)advice->step_count).text, advice_cost(result).text);
 	ops_free(all.values);
 	return done;

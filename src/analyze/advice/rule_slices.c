@@ -59,8 +59,9 @@ static bool rule_slices_find(const struct advice *advice, struct advice_result *
 	if (done && assignment != OPS_NONE)
 		advice_tally_add(&places, advice, assignment, result->tally.ns);
 	done = done && advice_report_at(result, assignment == OPS_NONE ? &result->tally : &places, (double)result->tally.ns,
-	                                "%s assignments to slices of tensors in each step are in autograd's graph. Their backward pass copies the gradient of "
-	                                "the whole tensor for each, which takes %s.", advice_events(result).text, advice_cost(result).text);
+	                                "%s in autograd's graph. The backward pass copies the gradient of "
+	                                "the whole tensor for each, which takes %s.", advice_events(result, "assignment to slices of tensors in each step is", "assignments to slices of tensors in each step are").text,
+	                                advice_cost(result).text);
 	advice_tally_release(&places);
 	return done;
 }

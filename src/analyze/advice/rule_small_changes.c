@@ -128,9 +128,10 @@ static bool rule_small_changes_find(const struct advice *advice, struct advice_r
 	if (changes.steps < STEPS_MIN)
 		result->claims.count = 0;
 	else if (done)
-		done = advice_report_costs(result, "%s operators in each step compute a result from all of a tensor of up to %s of which %s changed since the "
+		done = advice_report_costs(result, "%s a result from all of a tensor of up to %s of which %s changed since the "
 		                           "step before, in %s.",
-		                           advice_average(advice, changes.count).text, advice_bytes((double)changes.largest).text,
+		                           advice_counted(advice, changes.count, "operator in each step computes", "operators in each step compute").text,
+		                           advice_bytes((double)changes.largest).text,
 		                           ops_figure_of_percent(100 * changes.changed / changes.bytes).text, advice_cost(result).text);
 	ops_free(changes.unknown);
 	ops_free(changes.of);

@@ -56,9 +56,10 @@ static bool rule_sparse_find(const struct advice *advice, struct advice_result *
 	if (result->tally.events < CALLS_MIN)
 		result->claims.count = 0;
 	else
-		done = done && advice_report_costs(result, "%s products in each step have a sparse matrix in coordinate format, such as [%lld, %lld]. Compressed rows "
+		done = done && advice_report_costs(result, "%s a sparse matrix in coordinate format, such as [%lld, %lld]. Compressed rows "
 		                                           "save %s.",
-		                                   advice_events(result).text, (long long)ops_input_int(&all.largest, 0),
+		                                   advice_events(result, "product in each step has", "products in each step have").text,
+		                                   (long long)ops_input_int(&all.largest, 0),
 		                                   (long long)ops_input_int(&all.largest, 1), advice_cost(result).text);
 	ops_free(all.reads_indices);
 	return done;

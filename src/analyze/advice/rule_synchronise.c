@@ -188,9 +188,9 @@ static bool find_host(struct advice_result *result)
 	for (uint32_t row = 0; row < advice->events->count; row++)
 		advice_add_outermost(result, row, result->which[advice->events->name[row]] && !belongs_elsewhere(advice, row), 0);
 	return add_figures(result) && (!result->advice->flow || !result->tally.events || add_preparation(result)) && add_readers(result) &&
-	       advice_report_costs(result, "%s calls in each step read values of tensors, or compute statistics for that on the "
-	                                   "same line. With operators whose results nothing else reads, they take %s.",
-	                           advice_events(result).text, advice_cost(result).text);
+	       advice_report_costs(result, "Each step reads values of tensors, or computes statistics for that on the "
+	                                   "same line, in %s. With operators whose results nothing else reads, that takes %s.",
+	                           advice_events(result, "call", "calls").text, advice_cost(result).text);
 }
 
 /* Formats the stack of the most expensive call, innermost first: "cudaStreamSynchronize ← aten::_local_scalar_dense ←
@@ -238,9 +238,10 @@ static bool rule_synchronise_find_device(const struct advice *advice, struct adv
 		return done;
 	describe_stack(advice, &result->tally, stack, sizeof(stack));
 	return advice_report_gain(result, gain_ns,
-	                           "%s times in each step the host waits until the device is done, %s in total. "
+	                           "%s in each step the host waits until the device is done, %s in total. "
 	                           "The device is then idle for %s until it gets new work. Most time is in %s.",
-	                           advice_events(result).text, advice_time(advice_step_ms(advice, (double)waits_ns)).text,
+	                           advice_events(result, "time", "times").text,
+	                           advice_time(advice_step_ms(advice, (double)waits_ns)).text,
 	                           advice_time(advice_step_ms(advice, (double)advice->idle.ns[ADVICE_IDLE_SYNC])).text, stack);
 }
 

@@ -140,8 +140,9 @@ static bool rule_training_mode_report(const struct modes *modes, struct advice_r
 	result->severity = ADVICE_MEDIUM;
 	return !modes->operators ||
 	       advice_report_gain(result, (double)modes->ns,
-	                          "%s dropouts and %s batch norms in each step run in training mode, %s.",
-	                          advice_average(advice, modes->operators - modes->norms).text, advice_average(advice, modes->norms).text,
+	                          "%s and %s in each step run in training mode, %s.",
+	                          advice_counted(advice, modes->operators - modes->norms, "dropout", "dropouts").text,
+	                          advice_counted(advice, modes->norms, "batch norm", "batch norms").text,
 	                          modes->serves ? "in a program without a backward pass"
 	                                        : "without gradients, and training does not read their results");
 }

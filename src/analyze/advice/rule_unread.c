@@ -169,8 +169,8 @@ static bool rule_unread_find_parts(const struct advice *advice, struct advice_re
 		find_needed(&parts, advice, row);
 	for (uint32_t row = 0; done && row < advice->events->count; row++)
 		add_unread_part(&parts, result, row);
-	done = done && advice_report_costs(result, "%s operators in each step make results of which only %s is ever read. The rest takes %s.",
-	                                   advice_events(result).text,
+	done = done && advice_report_costs(result, "%s results of which only %s is ever read. The rest takes %s.",
+	                                   advice_events(result, "operator in each step makes", "operators in each step make").text,
 	                                   ops_figure_of_percent(parts.made > 0 ? 100 * (double)parts.read / (double)parts.made : 0).text,
 	                                   advice_cost(result).text);
 	ops_free(parts.kind);

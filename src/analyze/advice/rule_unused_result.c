@@ -151,8 +151,9 @@ static bool rule_unused_find(const struct advice *advice, struct advice_result *
 		gain_ns += (double)ns;
 		count++;
 	}
-	done = done && advice_report_gain(result, gain_ns, "%s operators in each step compute results that nothing reads before they are released, in %s.",
-	                                  advice_average(advice, count).text, advice_spent(advice, gain_ns).text);
+	done = done && advice_report_gain(result, gain_ns, "%s results that nothing reads before they are released, in %s.",
+	                                  advice_counted(advice, count, "operator in each step computes", "operators in each step compute").text,
+	                                  advice_spent(advice, gain_ns).text);
 	advice_vain_release(&unused.vain);
 	ops_free(unused.integers);
 	ops_free(unused.trains);

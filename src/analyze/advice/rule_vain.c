@@ -156,8 +156,9 @@ static bool rule_vain_find(const struct advice *advice, struct advice_result *re
 	}
 	if (search.mixed)
 		result->detail = "A mixture a + w * (b - a) with w = 1 is b: compute a only if w differs from 1.";
-	done = done && advice_report_gain(result, gain_ns, "%s operators in each step compute results that are only multiplied by zero%s, in %s.",
-	                                  advice_average(advice, count).text, search.mixed ? ", or cancel out in a + 1 * (b - a)" : "",
+	done = done && advice_report_gain(result, gain_ns, "%s results that are only multiplied by zero%s, in %s.",
+	                                  advice_counted(advice, count, "operator in each step computes", "operators in each step compute").text,
+	                                  search.mixed ? ", or cancel out in a + 1 * (b - a)" : "",
 	                                  advice_spent(advice, gain_ns).text);
 	advice_vain_release(&search.vain);
 	ops_free(search.kind);

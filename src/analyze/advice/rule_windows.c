@@ -60,8 +60,10 @@ static bool rule_windows_find(const struct advice *advice, struct advice_result 
 		advice_add_share(result, row, (1 - PASSES_LEFT / (PASSES_LEFT + sqrt(window))) * advice_work_share(advice, row));
 	}
 	return !all.count ||
-	       advice_report_costs(result, "%s operators in each step reduce windows that overlap, and read each element up to %s times: %s, in %s.",
-	                           advice_average(advice, all.count).text, ops_figure_of_number(round(all.most)).text, advice_describe_tensor(&all.tensor).text, advice_cost(result).text);
+	       advice_report_costs(result, "%s windows that overlap, with each element up to %s times: %s, in %s.",
+	                           advice_counted(advice, all.count, "operator in each step reduces", "operators in each step reduce").text,
+	                           ops_figure_of_number(round(all.most)).text,
+	                           advice_describe_tensor(&all.tensor).text, advice_cost(result).text);
 }
 
 const struct advice_rule advice_rule_windows = {

@@ -37,8 +37,9 @@ static bool rule_zero_gradients_find(const struct advice *advice, struct advice_
 		if (advice_counts(advice, origin) && !advice_is_claimed(result, origin))
 			advice_add(result, origin, advice_claim(result, origin));
 	}
-	return advice_report_costs(result, "%s gradients in each step are added to zeros. Writing and adding take %s.",
-	                           advice_average(advice, gradients).text, advice_cost(result).text);
+	return advice_report_costs(result, "%s added to zeros. Writing and adding take %s.",
+	                           advice_counted(advice, gradients, "gradient in each step is", "gradients in each step are").text,
+	                           advice_cost(result).text);
 }
 
 const struct advice_rule advice_rule_zero_gradients = {

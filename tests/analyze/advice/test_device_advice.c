@@ -259,7 +259,7 @@ static void names_calls_that_load_code(void **state)
 	(void)state;
 	assert_near(finding_ms(text, "code-loading"), 6.2, 0.3);
 	assert_non_null(strstr(text, "hipLaunchKernel, 6.00 ms"));
-	assert_non_null(strstr(text, "Calls that load code for the device: 1 in each step."));
+	assert_non_null(strstr(text, "1 call in each step loads code for the device"));
 	assert_near(member_of(text, "code-loading", "predicted_gain_upper_percent"), member_of(text, "code-loading", "predicted_gain_percent"), 0);
 	assert_true(member_of(text, "code-loading", "predicted_gain_lower_percent") < 50);
 	assert_true(finding_ms(text, "device-idle") <= 0.1);

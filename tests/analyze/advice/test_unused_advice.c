@@ -464,7 +464,7 @@ static void says_what_samples_cost(void **state)
 	assert_non_null(strstr(lists, "The default collate function makes 40"));
 	assert_non_null(strstr(lists, "\"file\":\"data.py\""));
 	assert_null(strstr(archive, "collate function"));
-	assert_non_null(strstr(archive, "calls of NpzFile.__getitem__."));
+	assert_non_null(strstr(archive, " in 1 call of NpzFile.__getitem__."));
 	assert_non_null(strstr(archive, "keep the array instead of the archive"));
 	assert_non_null(strstr(archive, "\"file\":\"data.py\",\"line\":3"));
 	assert_null(strstr(lists, "\"file\":\"data.py\",\"line\":3"));
