@@ -70,6 +70,7 @@ static const struct result_column recording_columns[] = {
 	{.name = "gpus", .type = RESULT_TEXT, .title = "GPUs", .about = "Models of the devices"},
 	{.name = "threads", .type = RESULT_TEXT, .title = "Intra-op threads", .about = "Threads that one operator may use"},
 	{.name = "interop_threads", .type = RESULT_TEXT, .title = "Inter-op threads", .about = "Threads that run operators at the same time"},
+	{.name = "emulated_types", .type = RESULT_TEXT, .title = "Emulated types", .about = "Types of floating-point numbers that the processor has no instructions for"},
 	{.name = "settings", .type = RESULT_TEXT, .title = "Slow settings", .about = "Settings of the process that make its code slower"},
 	{.name = "options", .type = RESULT_TEXT, .title = "Options", .about = "What was recorded"},
 };

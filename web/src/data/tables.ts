@@ -497,6 +497,7 @@ export const TABLES = {
 		gpus: { title: "GPUs", kind: "text", about: "Models of the devices" },
 		threads: { title: "Intra-op threads", kind: "text", about: "Threads that one operator may use" },
 		interop_threads: { title: "Inter-op threads", kind: "text", about: "Threads that run operators at the same time" },
+		emulated_types: { title: "Emulated types", kind: "text", about: "Types of floating-point numbers that the processor has no instructions for" },
 		settings: { title: "Slow settings", kind: "text", about: "Settings of the process that make its code slower" },
 		options: { title: "Options", kind: "text", about: "What was recorded" },
 	},
