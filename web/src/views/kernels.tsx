@@ -5,6 +5,7 @@ import { routeHref } from "../app/route";
 import type { ViewProps } from "../app/views";
 import type { Kernel, KernelByOperator, KernelCategory, KernelsReply } from "../data/replies";
 import { TABLES } from "../data/tables";
+import { kernelNames } from "../format/kernel_name";
 import type { DataSource } from "../data/source";
 import { formatCount, formatShare, formatUs } from "../format/units";
 import { Calls } from "../widgets/calls";
@@ -15,12 +16,9 @@ import { StepView } from "../widgets/step_choice";
 import { Table } from "../widgets/table";
 import type { Column } from "../widgets/table_model";
 
-type Row = Kernel & Partial<KernelByOperator> & { steps: number | null; share: number; alike: boolean };
+type Row = Kernel & Partial<KernelByOperator> & { steps: number | null; share: number; shown: string };
 
-/** Returns the short name, unless other kernels have the same. */
-function shownName(row: Row): string {
-	return row.alike ? row.name.replace(/^void /, "") : row.short_name;
-}
+const shownName = (row: Row) => row.shown;
 
 const TEXTS = TABLES.kernels;
 
@@ -84,13 +82,12 @@ function KernelTable({ source, trace, reply, by }: { source: DataSource; trace: 
 	const rows = useMemo<Row[]>(() => {
 		const all = kernels?.total ?? 0;
 		const steps = reply.steps.from === "none" ? null : reply.steps.rows.length + reply.steps.left_out;
-		const names = new Map<string, Set<string>>();
-		for (const { name, short_name: short } of kernels?.rows ?? []) names.set(short, (names.get(short) ?? new Set()).add(name));
+		const names = kernelNames(kernels?.rows ?? []);
 		return (byOperator ? (byOp?.rows ?? []) : (kernels?.rows ?? [])).map((row) => ({
 			...row,
 			steps,
 			share: all > 0 ? row.total / all : 0,
-			alike: (names.get(row.short_name)?.size ?? 0) > 1,
+			shown: names.get(row.name) ?? row.short_name,
 		}));
 	}, [reply, byOperator]);
 	if (!kernels) {

@@ -5,7 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { AdviceReply, DiffReply, Distributed, Kernel, KernelsReply, MemoryViewReply, OperatorsReply, OverviewReply, TableReply } from "../../src/data/replies";
+import type { AdviceReply, DiffReply, Distributed, KernelsReply, MemoryViewReply, OperatorsReply, OverviewReply, TableReply } from "../../src/data/replies";
+import { kernelNames } from "../../src/format/kernel_name";
 import { formatPercent } from "../../src/format/units";
 import { launch, Tab } from "./browser";
 import { expectShows, readGrid } from "./grid";
@@ -159,11 +160,11 @@ describe.each(TRACES)("%s", (_, path) => {
 			await tab.page.getByText("No GPU activity.").waitFor();
 		} else {
 			const { rows } = await readGrid(tab.page, "Kernels");
-			const alike = (row: Kernel) => views.kernels!.rows.filter((each) => each.short_name === row.short_name).length > 1;
-			const by = new Map(views.kernels.rows.map((row) => [alike(row) ? row.name.replace(/^void /, "") : row.short_name, row]));
+			const names = kernelNames(views.kernels.rows);
+			const by = new Map(views.kernels.rows.map((row) => [names.get(row.name), row]));
 			expect(rows).toHaveLength(by.size);
 			for (const row of rows) {
-				const wanted = by.get(row.name!)!;
+				const wanted = by.get(row.name)!;
 				for (const figure of ["calls", "total", "mean", "max"] as const) {
 					expectShows(row[figure]!, wanted[figure], `${figure} of ${row.name}`);
 				}
