@@ -31,7 +31,7 @@ const char *ops_memory_gap_text(enum ops_memory_gap gap)
 {
 	switch (gap) {
 	case OPS_MEMORY_NO_RECORDS:
-		return "no memory was recorded (profile_memory=True)";
+		return "no memory was recorded (profile_memory=True): sizes and times are estimated from the tensors of operators";
 	case OPS_MEMORY_NO_STORAGES:
 		return "without the operators' inputs (record_shapes=True) it is not known what is INPUT and what ACTIVATION: "
 		       "both are UNKNOWN";

@@ -7,9 +7,11 @@ import { useParam } from "../app/params";
 import { route, setParams } from "../app/route";
 import { theme } from "../app/theme";
 import type { ViewProps } from "../app/views";
-import type { MemoryCurveReply, MemoryReply } from "../data/replies";
+import type { MemoryCurveReply, MemoryReply, TimelineReply } from "../data/replies";
 import { type Reply, useReply } from "../data/reply";
+import { stepsApart } from "../data/steps_apart";
 import { formatBytes, formatMoment } from "../format/units";
+import { fitSpan } from "../timeline/viewport";
 import { Await } from "../widgets/await";
 import { Choice, Select } from "../widgets/choice";
 import { LineChart, type LineSeries } from "../widgets/line_chart";
@@ -56,6 +58,8 @@ function Device(props: ViewProps & { memory: MemoryReply }) {
 	const device = chosenDevice(memory, wanted);
 	const drawn = stretchOf(route.value.params);
 	const steps = useSteps();
+	const [reach, setReach] = useParam("curve");
+	const timeline = useReply<TimelineReply>(source, `traces/${trace.id}/timeline`);
 	const stretch = drawn.from === undefined ? { steps } : drawn;
 	const at = momentOf(route.value.params);
 	// A report only has the replies for the complete trace.
@@ -63,6 +67,7 @@ function Device(props: ViewProps & { memory: MemoryReply }) {
 	const parted = live && (at !== undefined || drawn.from !== undefined || steps !== undefined);
 	const asked = useReply<MemoryReply>(source, parted ? `traces/${trace.id}/memory` : undefined, at === undefined ? { ...stretch } : { at });
 	const moment: Reply<MemoryReply> = parted ? asked : { state: "ready", data: memory };
+	const opening = live && reach !== "all" && drawn.from === undefined && steps === undefined ? openingOf(timeline, device.peak_time_ns) : undefined;
 	const chosen = moment.state === "ready" ? moment.data.devices.find((each) => each.device === device.device) : undefined;
 	return (
 		<>
@@ -87,13 +92,28 @@ function Device(props: ViewProps & { memory: MemoryReply }) {
 						</button>
 					</>
 				)}
+				{opening && (
+					<>
+						<span>The curve shows the steps.</span>
+						<button type="button" title="Also show the time before and after the steps" onClick={() => setReach("all")}>
+							Show all
+						</button>
+					</>
+				)}
 				{live && at !== undefined && (
 					<button type="button" onClick={() => setParams({ at: undefined })}>
 						Show the peak
 					</button>
 				)}
 			</div>
-			<Curve {...props} device={device} stretch={stretch} marked={chosen} chosen={at !== undefined} />
+			{memory.gaps.length > 0 && (
+				<ul class="gaps soft" aria-label="Missing in this trace">
+					{memory.gaps.map((gap) => (
+						<li key={gap}>{gap}</li>
+					))}
+				</ul>
+			)}
+			{(timeline.state !== "loading" || !live) && <Curve {...props} device={device} stretch={opening ?? stretch} marked={chosen} chosen={at !== undefined} />}
 			<Await reply={moment} what="what holds memory">
 				{() =>
 					chosen && (
@@ -107,13 +127,6 @@ function Device(props: ViewProps & { memory: MemoryReply }) {
 					)
 				}
 			</Await>
-			{memory.gaps.length > 0 && (
-				<ul class="gaps soft" aria-label="Missing in this trace">
-					{memory.gaps.map((gap) => (
-						<li key={gap}>{gap}</li>
-					))}
-				</ul>
-			)}
 			<section class="panel">
 				<Choice
 					label="Table"
@@ -132,6 +145,16 @@ function Device(props: ViewProps & { memory: MemoryReply }) {
 			</section>
 		</>
 	);
+}
+
+/** Returns the time range that the curve shows first: like the timeline, the steps if they are a small part of the trace, unless
+ * the peak is outside of them. */
+function openingOf(timeline: Reply<TimelineReply>, peak: number | null): Stretch | undefined {
+	if (timeline.state !== "ready") return undefined;
+	const steps = stepsApart(timeline.data);
+	if (!steps || peak === null) return undefined;
+	const { from, to } = fitSpan(steps, { from: 0, to: timeline.data.duration_ns });
+	return from <= peak && peak <= to ? { from: Math.floor(from), to: Math.ceil(to) } : undefined;
 }
 
 function stretchOf(params: ReadonlyMap<string, string>): Stretch {

@@ -2,7 +2,7 @@
 //
 // The overview: how the time of a step is spent, what to change, and how busy the devices are.
 import type { TraceEntry } from "../data/api";
-import type { ViewProps } from "../app/views";
+import type { TraceFacts, ViewProps } from "../app/views";
 import { useParam } from "../app/params";
 import { routeHref } from "../app/route";
 import type { AdviceReply, Device, Gpu, MemoryReply, OperatorsReply, OverviewReply, TimelineReply } from "../data/replies";
@@ -133,6 +133,9 @@ function Figures({ source, trace, views }: { source: DataSource; trace: TraceEnt
 /** The peak of the device that holds most. */
 function PeakMemory({ source, trace }: { source: DataSource; trace: TraceEntry }) {
 	const reply = useReply<MemoryReply>(source, `traces/${trace.id}/memory`);
+	const facts = useReply<{ value: TraceFacts }>(source, `traces/${trace.id}/info`);
+	// Without records, the memory view estimates sizes from the tensors of operators, which may live shorter.
+	if (facts.state !== "ready" || facts.data.value.memory_records === 0) return null;
 	if (reply.state !== "ready" || reply.data.devices.length === 0) return null;
 	const device = reply.data.devices.reduce((most, each) => (each.peak.bytes > most.peak.bytes ? each : most));
 	return <Card title="Memory at the peak" figure={<a href={routeHref("memory", trace.id)}>{formatBytes(device.peak.bytes)}</a>} note={`on ${deviceTitle(device.device)}`} />;

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who holds memory at any moment: a click on the curve, the peak of a range, and the same figures from the command.
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { gunzipSync } from "node:zlib";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { MemoryReply, TableReply } from "../../src/data/replies";
@@ -9,13 +13,76 @@ import { printed, recorded, Server } from "./server";
 
 let browser: Browser;
 let server: Server;
+const folder = mkdtempSync(join(tmpdir(), "opstrobe-memory-"));
+
+/** Two steps of 1 ms after an import of 10 ms, with one allocation before them; the peak is in the steps or before them. */
+function afterImport(records: "steps" | "import"): string {
+	const row = (cat: string, name: string, ts: number, dur: number, args: object = {}) => ({ ph: "X", cat, name, pid: 1, tid: 1, ts, dur, args });
+	const inputs = { "Input Dims": [[64, 64]], "Input type": ["float"], "Input Strides": [[64, 1]], "Concrete Inputs": [""] };
+	const sizes = { steps: [[500, 1, 4096], [10200, 2, 8192], [10400, 2, -8192]], import: [[500, 1, 65536], [600, 1, -65536], [10200, 2, 8192]] }[records];
+	let total = 0;
+	const memory = sizes.map(([ts = 0, Addr = 0, Bytes = 0]) => ({ ph: "i", s: "t", name: "[memory]", pid: 1, tid: 1, ts, args: { "Device Type": 0, "Device Id": -1, Addr, Bytes, "Total Allocated": (total += Bytes) } }));
+	const steps = [0, 1].flatMap((step) => [row("user_annotation", `ProfilerStep#${step}`, 10000 + 1000 * step, 1000), row("cpu_op", "aten::relu", 10100 + 1000 * step, 800, inputs)]);
+	const path = join(folder, `${records}.pt.trace.json`);
+	writeFileSync(path, JSON.stringify({ traceEvents: [row("cpu_op", "aten::empty", 0, 1000), ...steps, ...memory] }));
+	return path;
+}
+
+/** The recorded trace without its memory records. */
+function withoutRecords(): string {
+	const trace = JSON.parse(gunzipSync(readFileSync(recorded)).toString()) as { traceEvents: { name: string }[] };
+	const path = join(folder, "none.pt.trace.json");
+	writeFileSync(path, JSON.stringify({ ...trace, traceEvents: trace.traceEvents.filter((event) => event.name !== "[memory]") }));
+	return path;
+}
+
 beforeAll(async () => {
 	browser = await launch();
-	server = await Server.start(recorded);
+	server = await Server.start(recorded, withoutRecords(), afterImport("steps"), afterImport("import"));
 });
 afterAll(async () => {
 	await server.stop();
 	await browser.close();
+	rmSync(folder, { recursive: true });
+});
+
+/** Returns the range of the first curve that a page requests. */
+async function rangeOf(records: string, follow?: (tab: Tab) => Promise<void>): Promise<[string | null, string | null]> {
+	const tab = await Tab.open(browser, "about:blank");
+	const request = () => tab.page.waitForRequest(/memory\/curve/);
+	let asked = request();
+	await tab.page.goto(server.at("memory", server.trace(records)));
+	await tab.page.locator(".line-chart .u-over").waitFor();
+	await asked;
+	if (follow) {
+		asked = request();
+		await follow(tab);
+	}
+	const { searchParams } = new URL((await asked).url());
+	await tab.close();
+	return [searchParams.get("from"), searchParams.get("to")];
+}
+
+test("the curve opens on the steps after a long import, unless the peak is elsewhere", async () => {
+	expect(await rangeOf("steps.pt")).toEqual(["9800000", "12000000"]);
+	const whole = [null, null];
+	expect(await rangeOf("steps.pt", (tab) => tab.page.getByRole("button", { name: "Show all" }).click())).toEqual(whole);
+	expect(await rangeOf("import.pt")).toEqual(whole);
+});
+
+test("without memory records, the overview shows no peak, and the view says that it is estimated", async () => {
+	const tab = await Tab.open(browser, server.at("overview", server.trace("steps.pt")));
+	await tab.page.locator(".card", { hasText: "Memory at the peak" }).waitFor();
+	await tab.page.goto(server.at("overview", server.trace("none.pt")));
+	await tab.page.getByText(/^All \d+ operators/).waitFor();
+	expect(await tab.page.locator(".card", { hasText: "Memory at the peak" }).count()).toBe(0);
+	await tab.page.goto(server.at("memory", server.trace("none.pt")));
+	const note = tab.page.getByText("estimated from the tensors of operators");
+	await note.waitFor();
+	const curve = await tab.page.locator(".line-chart").boundingBox();
+	expect((await note.boundingBox())!.y).toBeLessThan(curve!.y);
+	await tab.close();
+	tab.expectQuiet();
 });
 
 const param = (tab: Tab, name: string) => new URLSearchParams(new URL(tab.page.url()).hash.split("?")[1]).get(name);
