@@ -2,6 +2,7 @@
 //
 // All workers of a run together: how much communication computation hides, which worker waits for which, and each
 // collective operation.
+import type { ComponentChildren } from "preact";
 import { useParam } from "../app/params";
 import { routeHref } from "../app/route";
 import type { ViewProps } from "../app/views";
@@ -36,13 +37,11 @@ export function Distributed({ source, trace, traces }: ViewProps) {
 	const ids = run.map((each) => each.id).join(",");
 	const reply = useReply<Reply | null>(source, run.length > 1 ? `traces/${ids}/distributed` : undefined, { steps: useSteps() });
 	if (run.length < 2) return <OneWorker />;
+	const tools = <StepChoice source={source} trace={trace} />;
 	return (
 		<div class="view">
-			<div class="tools">
-				<StepChoice source={source} trace={trace} />
-			</div>
 			<Await reply={reply} what={`${run.length} traces`}>
-				{(data) => (!data?.shown ? <NotTogether workers={run.length} /> : <Together data={data} run={run} />)}
+				{(data) => (!data?.shown ? <NotTogether workers={run.length} tools={tools} /> : <Together data={data} run={run} tools={tools} />)}
 			</Await>
 		</div>
 	);
@@ -59,15 +58,18 @@ function OneWorker() {
 	);
 }
 
-function NotTogether({ workers }: { workers: number }) {
+function NotTogether({ workers, tools }: { workers: number; tools: ComponentChildren }) {
 	return (
-		<div class="empty">
-			<p>{`The ${workers} traces of this run do not all have the same collective operations, so they cannot be compared.`}</p>
-		</div>
+		<>
+			<div class="tools">{tools}</div>
+			<div class="empty">
+				<p>{`The ${workers} traces of this run do not all have the same collective operations, so they cannot be compared.`}</p>
+			</div>
+		</>
 	);
 }
 
-function Together({ data, run }: { data: Reply; run: readonly TraceEntry[] }) {
+function Together({ data, run, tools }: { data: Reply; run: readonly TraceEntry[]; tools: ComponentChildren }) {
 	const steps = Object.keys(data.overlap);
 	const [wanted, setStep] = useParam("step", "all");
 	const step = steps.includes(wanted) ? wanted : (steps[0] ?? "all");
@@ -79,8 +81,10 @@ function Together({ data, run }: { data: Reply; run: readonly TraceEntry[] }) {
 	return (
 		<>
 			<div class="tools">
+				{tools}
 				<Select label="Bars of" options={steps.map((each) => ({ id: each, title: each === "all" ? "the average of all" : each }))} value={step} onChange={setStep} />
 			</div>
+			<LateRank data={data} run={run} />
 			<div class="columns even">
 				<section class="panel">
 					<Bars title="Computation and communication" item="worker" series={OVERLAP} bars={bars(data.overlap[step], OVERLAP)} kind="us" />
@@ -89,7 +93,6 @@ function Together({ data, run }: { data: Reply; run: readonly TraceEntry[] }) {
 					<Bars title="Transfer and waiting" item="worker" series={WAIT} bars={bars(data.wait[step], WAIT)} kind="us" />
 				</section>
 			</div>
-			<LateRank data={data} run={run} />
 			<Operations data={data} run={run} />
 		</>
 	);

@@ -37,8 +37,10 @@ export function Overview({ source, trace }: ViewProps) {
 					<Figures source={source} trace={trace} views={views} />
 					<div class="columns">
 						<TopAdvice source={source} trace={trace} />
-						<StepTime views={views} />
-						{views.steps.phases && <PhaseTime views={views} phases={views.steps.phases} />}
+						<div class="column">
+							<StepTime views={views} />
+							{views.steps.phases && <PhaseTime views={views} phases={views.steps.phases} />}
+						</div>
 					</div>
 					{views.steps.from !== "none" && <Steps source={source} trace={trace} views={views} />}
 					{views.gpus.length > 0 && <Gpus gpus={views.gpus} devices={views.devices} />}
@@ -216,7 +218,11 @@ function Steps({ source, trace, views }: { source: DataSource; trace: TraceEntry
 		<>
 			<SlowSteps trace={trace.id} steps={views.steps} places={places} />
 			<section class="panel">
-				{phases && <Choice label="Steps by" options={STEPS_BY} value={byPhase ? "phases" : "parts"} onChange={choose} />}
+				{phases && (
+					<div class="tools">
+						<Choice label="Steps by" options={STEPS_BY} value={byPhase ? "phases" : "parts"} onChange={choose} />
+					</div>
+				)}
 				<Bars title="Steps" item="step" about="click a step to open it in the timeline" series={series} bars={bars} kind="us" />
 			</section>
 		</>

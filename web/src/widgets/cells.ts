@@ -45,7 +45,7 @@ function textScale<R>(column: Column<R>, rows: readonly R[], indent: number, arr
 	for (const row of rows.slice(0, 300)) longest = Math.max(longest, textRoom(textOf(row)));
 	const splits = column.wide ? sharedBeginnings(rows.map(textOf)) : undefined;
 	longest += indent;
-	const least = Math.min(longest, (column.wide ? 15 : 16) + indent);
+	const least = Math.min(longest, (column.wide ? 20 : 16) + indent);
 	const width = column.wide ? `minmax(${least}ch, ${Math.min(longest, 100)}fr)` : `minmax(${least}ch, ${Math.min(longest, 40)}ch)`;
 	return { largest: 0, text: cellText, width, least, splits };
 }

@@ -152,9 +152,8 @@ function allRows<R>(roots: readonly R[], children: (row: R) => readonly R[]): R[
 }
 
 function countText(shown: number, all: number, tree: boolean): string {
-	if (tree) return `${formatCount(shown)} ${shown === 1 ? "line" : "lines"}`;
-	const rows = `${formatCount(all)} ${all === 1 ? "row" : "rows"}`;
-	return shown === all ? rows : `${formatCount(shown)} of ${rows}`;
+	const rows = (count: number) => `${formatCount(count)} ${count === 1 ? "row" : "rows"}`;
+	return tree || shown === all ? rows(shown) : `${formatCount(shown)} of ${rows(all)}`;
 }
 
 function Filter<R>(props: { value: string; onChange: (text: string | undefined) => void; columns: Column<R>[] }) {

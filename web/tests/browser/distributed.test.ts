@@ -49,6 +49,8 @@ test("the late rank is named, with the moment of the collective for which the ot
 	const panel = tab.page.getByRole("region", { name: "Late rank" });
 	await panel.getByText(/^worker1 is late: the others wait 250\sµs longer/).waitFor();
 	await panel.getByText(/Longest in step 1, for worker1: 400\sµs/).waitFor();
+	const first = await tab.page.locator("main section.panel").first().getAttribute("aria-label");
+	expect(first).toBe("Late rank"); // the answer is above the charts
 	await tab.shot("distributed-late-rank");
 	await panel.getByRole("link", { name: /^Show nccl:all_reduce, for which they wait 400\sµs, on the timelines of worker1 and worker0$/ }).click();
 	await tab.page.waitForFunction((id) => location.hash.startsWith(`#/timeline/${id}`), server.trace("worker1").id);
