@@ -4,21 +4,96 @@
 from __future__ import annotations
 
 import argparse
+import re
+import shutil
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
+    from typing import Any, NoReturn
+
+_WIDTH = 88  # at most, as in the help of the commands in C
+# What argparse says, and how the commands in C say it.
+_MESSAGES = (
+    (r"argument (?:\S+/)?--(\S+): invalid choice: '(.*?)' \(choose from (.*)\)", r"invalid \1 '\2' (choose from \3)"),
+    (r"argument (?:\S+/)?(--\S+): expected .*", r"option '\1' requires a value"),
+    (r"argument (?:\S+/)?(--\S+): invalid int value: ('.*')", r"option '\1': \2 is not a whole number"),
+    (r"argument (?:\S+/)?(--\S+): (.*)", r"option '\1': \2"),
+    (r"the following arguments are required: (.*)", r"no \1 given"),
+)
 
 
-def command_parser(command: str, description: str, usage: str | None = None) -> argparse.ArgumentParser:
-    """Creates a parser. Descriptions are printed as written, and options cannot be abbreviated, since a later option
-    would make abbreviations ambiguous. `usage` replaces argparse's usage line."""
-    return argparse.ArgumentParser(
-        prog=f"opstrobe {command}",
-        usage=usage,
-        description=description,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
+class _Formatter(argparse.HelpFormatter):
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, width=min(_WIDTH, shutil.get_terminal_size().columns))
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        """Fills paragraphs. Those with indented lines, such as examples, are kept."""
+        parts = text.split("\n\n")
+        return "\n\n".join(
+            part if "\n  " in part else super(_Formatter, self)._fill_text(part, width, indent) for part in parts
+        )
+
+
+class CommandParser(argparse.ArgumentParser):
+    """Reports errors as the commands in C do. Options cannot be abbreviated, since a later option would make abbreviations
+    ambiguous."""
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**(given | {"formatter_class": _Formatter, "allow_abbrev": False}))
+
+    def error(self, message: str) -> NoReturn:
+        for pattern, replacement in _MESSAGES:
+            message, count = re.subn(pattern, replacement, message)
+            if count:
+                break
+        if "(choose from " in message:
+            begin, choices = message.split("(choose from ", 1)
+            message = f"{begin}(choose from {choices.replace(chr(39), '')}"
+        else:
+            message += f"; see '{self.prog} --help'"
+        self._fail(message)
+
+    def _fail(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: {message}\n")
+
+    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
+        options, rest = self.parse_known_args(args, namespace)
+        if rest:
+            self._fail_unknown(rest[0].partition("=")[0])
+        return options
+
+    def _fail_unknown(self, word: str) -> NoReturn:
+        if not word.startswith("-"):
+            self.error(f"unexpected argument '{word}'")
+        from difflib import get_close_matches
+
+        near = get_close_matches(word, self._options(), 1)
+        self._fail(
+            f"unknown option '{word}'; "
+            + (f"did you mean '{near[0]}'?" if near else f"'{self.prog} --help' lists them")
+        )
+
+    def _options(self) -> list[str]:
+        """The options of the command and of its commands."""
+        found = list(self._option_string_actions)
+        for action in self._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                found += [option for parser in action.choices.values() for option in parser._options()]
+        return found
+
+
+def command_parser(command: str, description: str, examples: Sequence[str], usage: str | None = None) -> CommandParser:
+    """Creates a parser. `examples` are what follows "opstrobe"; `usage` replaces argparse's usage line."""
+    return CommandParser(
+        prog=f"opstrobe {command}", usage=usage, description=description, epilog=examples_text(examples)
+    )
+
+
+def examples_text(examples: Sequence[str]) -> str:
+    """The end of a command's help."""
+    return "".join(
+        (f"example{'s' if len(examples) > 1 else ''}:", *(f"\n  opstrobe {example}" for example in examples))
     )
 
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
 import importlib.metadata
 import importlib.util
@@ -17,6 +16,7 @@ from typing import Any
 
 import opstrobe
 from opstrobe import _core
+from opstrobe._command_parser import command_parser
 from opstrobe.recording import bridge
 
 # Works; worth knowing; prevents recording until it is fixed.
@@ -156,10 +156,11 @@ def _print_findings(found: list[Finding]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        prog="opstrobe doctor",
-        description="Says whether recording works on this machine, and what to do if it does not. "
+    parser = command_parser(
+        "doctor",
+        "Says whether recording works on this machine, and what to do if it does not. "
         "Ends with status 0 if it works, else 1.",
+        ("doctor",),
     )
     parser.add_argument("--json", action="store_true", help="print the findings as JSON")
     options = parser.parse_args()

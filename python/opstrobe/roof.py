@@ -19,6 +19,7 @@ import time
 from typing import NamedTuple
 
 from opstrobe import _core
+from opstrobe._command_parser import command_parser
 from opstrobe.recording import provenance, roof
 
 TYPE_CHECKING = False
@@ -169,18 +170,20 @@ def measure_for_run(threads: int) -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="opstrobe roof",
-        description="Measures in a few seconds what this machine's CPU can compute and move at most: matrix products of each "
+    parser = command_parser(
+        "roof",
+        "Measures in a few seconds what this machine's CPU can compute and move at most: matrix products of each "
         "type, and memory bandwidth. Recordings of the same torch with as many threads keep the result, and 'opstrobe roofline' "
         "compares operators with it. 'opstrobe run --record-shapes' measures the same, but briefly, if nothing was measured before. "
         "Run it while nothing else runs.",
-        allow_abbrev=False,
+        ("roof", "roof --threads 1 -o roof.json"),
     )
     parser.add_argument(
         "--threads", metavar="N", type=_parse_threads, help="number of threads of torch (default: torch's own)"
     )
-    parser.add_argument("--format", choices=("text", "json"), default="text", help="default text")
+    parser.add_argument(
+        "--format", choices=("text", "json"), default="text", metavar="FORMAT", help="text (the default) or json"
+    )
     parser.add_argument(
         "-o", "--output", metavar="FILE", help="also write the result to FILE, for 'opstrobe roofline --roof FILE'"
     )

@@ -40,11 +40,20 @@ Recording begins when the program imports torch and covers all its threads, but 
 trace is written when the program ends: by itself, by an exception, by sys.exit, by SIGINT, SIGTERM or SIGHUP; not when
 it ends by os._exit or by a signal that cannot be caught. With --spill, 'opstrobe recover' makes a trace of what such a
 program had recorded. The program's exit status is kept."""
+_EXAMPLES = (
+    "run --open train.py --epochs 1",
+    "run --advise -o traces/ -m package.train",
+    "run --steps 10:15 --record-shapes --memory --with-stack train.py",
+    "run --black-box serve.py",
+)
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = command_parser(
-        "run", _DESCRIPTION, "opstrobe run [options] <script.py | -m module | -c code> [arguments of the program]"
+        "run",
+        _DESCRIPTION,
+        _EXAMPLES,
+        "opstrobe run [options] <script.py | -m module | -c code> [arguments of the program]",
     )
     parser.add_argument(
         "-o",

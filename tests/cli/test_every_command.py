@@ -102,17 +102,22 @@ def words_of(command, first="a.pt.trace.json"):
     return [*words, *extra, first, *second]
 
 
-@pytest.mark.parametrize("command", sorted({*TABLES, *FILES, "incidents", "serve", "recover"}))
+@pytest.mark.parametrize("command", sorted({*TABLES, *FILES, *OTHERS}))
 def test_help_has_an_example_and_errors_their_statuses(opstrobe, traces, command):
     for asked in [[command, "--help"], [command, "-h"], ["help", command]]:
         process = opstrobe(*asked, cwd=traces)
         assert process.returncode == OK and not process.stderr
         assert process.stdout.startswith(f"usage: opstrobe {command}")
-        assert re.search(rf"\nexamples?:\n  opstrobe {command} ", process.stdout)
+        assert re.search(rf"\nexamples?:\n  opstrobe {command}\b", process.stdout)
         assert all(len(line) < 100 for line in process.stdout.splitlines())
     if command in TABLES:
         assert "--format text|json|csv|markdown" in process.stdout
     if command in OTHERS:
+        process = opstrobe(command, "--hepl", cwd=traces)
+        assert process.returncode == USAGE and not process.stdout
+        assert process.stderr.startswith(f"opstrobe {command}: ") and process.stderr.count("\n") == 1
+        if command in ("run", "prove", "sql", "doctor", "roof"):
+            assert process.stderr.endswith(": unknown option '--hepl'; did you mean '--help'?\n")
         return
     process = opstrobe(*words_of(command), "--no-such-option", cwd=traces)
     assert process.returncode == USAGE and "no-such-option" in process.stderr and not process.stdout

@@ -690,10 +690,11 @@ def test_info_shows_what_made_the_trace(program, opstrobe):
 def test_a_signal_that_kills_at_once_is_reported(tmp_path, program, opstrobe, name):
     process = opstrobe("run", program(WORK + f"import os, signal\nos.kill(os.getpid(), signal.{name})\n"))
     assert process.returncode == -signal.Signals[name]
-    assert process.stderr == f"opstrobe: no trace was written: the program was killed by {name}\n"
+    assert process.stderr == f"opstrobe: no trace was written: the program was killed by {name}{SPILL_HINT}\n"
     assert not list(tmp_path.glob("*.gz"))
 
 
+SPILL_HINT = "; --spill DIR keeps the recording of such a program"
 KILLED = (
     "opstrobe: no trace was written: the program was killed by SIGKILL, which the system also sends when memory runs out, "
     "or ended by _exit() in C; "
@@ -717,7 +718,7 @@ def test_sigkill_is_reported(tmp_path, program, opstrobe):
     process = opstrobe("run", name)
     assert process.returncode == -signal.SIGKILL
     assert process.stdout.splitlines()[-1] == "alone False"
-    assert process.stderr == KILLED + "--spill DIR keeps the recording of a program that is killed\n"
+    assert process.stderr == KILLED.removesuffix("; ") + SPILL_HINT + "\n"
     assert not list(tmp_path.glob("*.gz"))
 
 
@@ -755,7 +756,7 @@ def test_an_exit_without_a_trace_is_reported(tmp_path, program, opstrobe):
     name = program(WORK + "import os\nchild = os.fork()\nif child:\n    os.waitpid(child, 0)\nos._exit(4)\n")
     process = opstrobe("run", name)
     assert process.returncode == 4
-    assert process.stderr == "opstrobe: no trace was written: the program ended by os._exit()\n"
+    assert process.stderr == f"opstrobe: no trace was written: the program ended by os._exit(){SPILL_HINT}\n"
 
 
 def test_a_trace_that_cannot_be_written_is_reported_and_the_status_kept(tmp_path, program, opstrobe):

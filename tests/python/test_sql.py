@@ -563,8 +563,7 @@ def test_sources_of_a_command(recorded, tmp_path):
     assert command("--format", "csv", query, "-", input=text)[:2] == (0, "n\n5\n")
     assert command("-", input=text)[::2] == (
         2,
-        "usage: opstrobe sql [options] [QUERY] [TRACE... | ARCHIVE]\n"
-        "opstrobe sql: error: '-' needs a query: standard input is the trace\n",
+        "opstrobe sql: '-' needs a query: standard input is the trace; see 'opstrobe sql --help'\n",
     )
     (tmp_path / "empty").mkdir()
     assert command(query, tmp_path / "empty")[::2] == (

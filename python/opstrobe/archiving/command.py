@@ -10,7 +10,7 @@ import json
 import os
 import sys
 
-from opstrobe._command_parser import command_parser, reason_of
+from opstrobe._command_parser import command_parser, examples_text, reason_of
 from opstrobe._core import format_change
 
 TYPE_CHECKING = False
@@ -23,19 +23,25 @@ if TYPE_CHECKING:
 _DESCRIPTION = """\
 Keeps traces in an archive: Parquet files in a directory or an object store, LOCATION, which is a path or a URL such as
 s3://bucket/profiles (default: $OPSTROBE_ARCHIVE, or the directory opstrobe-archive). DuckDB, Polars and Spark read them
-without Opstrobe.
-
-  opstrobe archive add profiles traces/ --job llama-70b --commit $(git rev-parse HEAD)
-  opstrobe archive sql profiles "select rank, step, sum(dur_ns) from kernels group by all"
-  opstrobe archive trend profiles --metric step_ms --by commit"""
+without Opstrobe."""
+_EXAMPLES = {
+    "add": "archive add profiles traces/ --job llama-70b --commit $(git rev-parse HEAD)",
+    "list": "archive list profiles --job llama-70b --limit 10",
+    "sql": 'archive sql profiles "select rank, step, sum(dur_ns) from kernels group by all"',
+    "trend": "archive trend profiles --metric step_ms --by commit",
+    "compact": "archive compact profiles",
+    "remove": "archive remove profiles --older-than 90d",
+}
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = command_parser("archive", _DESCRIPTION)
+    parser = command_parser("archive", _DESCRIPTION, tuple(_EXAMPLES.values()))
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
 
     def command(name: str, about: str) -> argparse.ArgumentParser:
-        made = commands.add_parser(name, help=about, description=about[0].upper() + about[1:] + ".", allow_abbrev=False)
+        made = commands.add_parser(
+            name, help=about, description=about[0].upper() + about[1:] + ".", epilog=examples_text((_EXAMPLES[name],))
+        )
         made.add_argument(
             "location",
             nargs="?",

@@ -34,11 +34,12 @@ Compared are the median time of a step if the commands record a trace, else the 
 without -o records one. CPU time is compared as well and can decide, because other programs on the machine change it less. Of the first traces
 counts are compared, too, as by 'opstrobe diff --gate counts'.
 
-  opstrobe ab -- ./base.sh ./head.sh
-  opstrobe ab --gate 2% --minutes 10 -- 'cd main && opstrobe run train.py' 'cd branch && opstrobe run train.py'
-
 The exit status is 3 if a count of HEAD is larger or if HEAD is slower by more than the gate, 0 if not, 4 if that was not settled after the most
 pairs or minutes, 1 if a command fails."""
+_EXAMPLES = (
+    "ab -- ./base.sh ./head.sh",
+    "ab --gate 2% -- 'cd main && opstrobe run train.py' 'cd branch && opstrobe run train.py'",
+)
 
 
 def _percent(text: str) -> float:
@@ -70,7 +71,7 @@ def _minutes(text: str) -> float:
 
 
 def parser() -> argparse.ArgumentParser:
-    made = command_parser("ab", _DESCRIPTION, "opstrobe ab [options] -- BASE HEAD")
+    made = command_parser("ab", _DESCRIPTION, _EXAMPLES, "opstrobe ab [options] -- BASE HEAD")
     made.add_argument("--gate", type=_percent, default=0.01, metavar="PERCENT",
                       help="how much slower HEAD may be (default: 1%%)")  # fmt: skip
     made.add_argument("--pairs", type=_pairs, default=300, metavar="N", help="most runs of each command (default: 300)")

@@ -17,7 +17,7 @@ the machine. The exit status is 3 if a sum of HEAD is larger than in every step 
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = command_parser("diff --gate counts", _DESCRIPTION)
+    parser = command_parser("diff --gate counts", _DESCRIPTION, ("diff --gate counts main.json.gz branch.json.gz",))
     parser.add_argument("--gate", choices=("counts",), help=argparse.SUPPRESS)
     parser.add_argument("--exit-on-regression", action="store_true", help=argparse.SUPPRESS)  # always in effect
     parser.add_argument("--format", choices=("text", "json", "github", "gitlab"), default="text", metavar="FORMAT",

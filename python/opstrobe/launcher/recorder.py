@@ -36,6 +36,7 @@ _ADVICE_EVENTS_MAX = 300_000  # with more events, the first finding is not worth
 # A recording for advice ends after this many steps and seconds. Longer ones say little more, and take memory.
 _ADVISE_STEPS = 20
 _ADVISE_S = 60
+_SPILL_HINT = "; --spill DIR keeps the recording of such a program"
 
 
 class CannotRecord(Exception):
@@ -237,7 +238,7 @@ class RunRecorder:
         @functools.wraps(exit_now)
         def reported(status: int) -> Any:
             if os.getpid() == self._pid and not self._written:
-                _say("no trace was written: the program ended by os._exit()" + self._recovery_hint())
+                _say("no trace was written: the program ended by os._exit()" + (self._recovery_hint() or _SPILL_HINT))
                 _core.watch_fatal_signals(False)
             exit_now(status)
 
@@ -256,9 +257,9 @@ class RunRecorder:
         hint = self._recovery_hint()
         killed = _line(
             "no trace was written: the program was killed by SIGKILL, which the system also sends when memory runs out, or ended by _exit() in C"
-            + (hint or "; --spill DIR keeps the recording of a program that is killed")
+            + (hint or _SPILL_HINT)
         )
-        _core.watch_fatal_signals(True, hint, f"a{killed}", self._watcher)
+        _core.watch_fatal_signals(True, hint or _SPILL_HINT, f"a{killed}", self._watcher)
 
     def _say_left_behind(self) -> None:
         """Reports recordings left by programs that were killed."""

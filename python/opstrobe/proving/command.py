@@ -51,6 +51,7 @@ A program that sets no seed draws the same random numbers in each run: its resul
 
 The exit status is that of the program if that is not 0. Else it is 3 if a fix changes results, 1 if none of the requested fixes
 could be measured, and 0 if not."""
+_EXAMPLES = ("prove train.py --epochs 1", "prove --fix channels-last --steps 100 -o proved.json.gz train.py")
 
 
 class _Failed(Exception):
@@ -77,7 +78,10 @@ def _fix(text: str) -> str:
 
 def _parser() -> argparse.ArgumentParser:
     parser = command_parser(
-        "prove", _DESCRIPTION, "opstrobe prove [options] <script.py | -m module | -c code> [arguments of the program]"
+        "prove",
+        _DESCRIPTION,
+        _EXAMPLES,
+        "opstrobe prove [options] <script.py | -m module | -c code> [arguments of the program]",
     )
     parser.add_argument("--list", action="store_true", help="list the fixes, with the findings that they belong to")
     parser.add_argument("--fix", action="append", type=_fix, default=[], metavar="NAME",

@@ -17,21 +17,22 @@ events, kernels, steps, memory, modules, lines and others; --schema lists them w
 nanoseconds. Several traces are one set of tables, whose columns path and rank say which trace a row is from. DuckDB runs
 the queries: its SQL and its functions can be used.
 
-  opstrobe sql "select name, sum(dur_ns) from events group by 1 order by 2 desc limit 10" train.pt.trace.json.gz
-  opstrobe sql "select rank, median(dur_ns) / 1e6 as ms from steps group by 1" rank*.json.gz
-  opstrobe sql train.pt.trace.json.gz
-  opstrobe sql ".schema events"
-  opstrobe sql --format csv train.pt.trace.json.gz < queries.sql
-
 A TRACE is a file, a directory of traces, a quoted pattern, or - for standard input. An ARCHIVE is a directory or URL that
 'opstrobe archive add' has written to."""
+_EXAMPLES = (
+    'sql "select name, sum(dur_ns) from events group by 1 order by 2 desc" train.json.gz',
+    'sql "select rank, median(dur_ns) / 1e6 as ms from steps group by 1" rank*.json.gz',
+    "sql train.json.gz",
+    'sql ".schema events"',
+    "sql --format csv train.json.gz < queries.sql",
+)
 
 _INTERRUPTED = 130  # exit status, as shells have it for Ctrl-C
 _FORMATS = ("text", "csv", "json", "markdown", "parquet")
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = command_parser("sql", _DESCRIPTION, "opstrobe sql [options] [QUERY] [TRACE... | ARCHIVE]")
+    parser = command_parser("sql", _DESCRIPTION, _EXAMPLES, "opstrobe sql [options] [QUERY] [TRACE... | ARCHIVE]")
     parser.add_argument("arguments", nargs="*", help=argparse.SUPPRESS)
     parser.add_argument("--format", choices=_FORMATS, metavar="FORMAT", help=f"{', '.join(_FORMATS)} (default: text)")
     parser.add_argument("-o", "--output", metavar="FILE", help="write to FILE; the end of its name selects the format")

@@ -17,12 +17,14 @@ Works over ssh. Press ? for the keys and q to quit.
 
 With --live, runs and records a program as 'opstrobe run' does with the words that follow, shows what takes time while it
 runs, with its output, and then its trace."""
+_EXAMPLES = ("tui train.pt.trace.json.gz", "tui --live --with-stack train.py --epochs 1")
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = command_parser(
         "tui",
         _DESCRIPTION,
+        _EXAMPLES,
         "opstrobe tui [options] TRACE|DIRECTORY\n       opstrobe tui --live [options of run] <script.py | -m module | -c code> [arguments]",
     )
     what = parser.add_mutually_exclusive_group(required=True)
