@@ -531,6 +531,9 @@ static inline bool advice_counts(const struct advice *advice, uint32_t row)
 	return advice->step_of[row] != OPS_NONE && !(advice->zone[row] & ADVICE_PARALLEL);
 }
 
+/* Returns true if the trace has a backward pass or a step of an optimizer. */
+bool advice_trains(const struct advice *advice);
+
 /* Returns, for each name of events, the 1-based index of the first pattern that it matches, or 0; 0 for other strings of the trace. NULL ends the
  * list of patterns. "x*" matches a prefix, "*x" a suffix, "*x*" a part, "*x*y" a part
  * and a suffix after it. Freed with ops_free. Returns NULL if out of memory. */
@@ -544,9 +547,6 @@ struct advice_named {
 	uint8_t kind; /* not 0 */
 };
 uint8_t *advice_named_kinds(const struct advice *advice, const struct advice_named *names);
-/* Returns a call with one of such names if the program makes all of them at one line; OPS_NONE if it makes them at several lines, or none
- * in the recording. It may be in no step. */
-uint32_t advice_only_call(const struct advice *advice, const char *const *names);
 /* Returns true if a text matches one of such patterns. */
 bool advice_text_like(struct ops_string text, const char *const *patterns);
 /* Returns the number of elements of the first tensor among a row's inputs, and its element type; -1: unknown. */
@@ -727,6 +727,8 @@ struct advice_claim {
 	bool rest;           /* the part that other claims of the rule leave */
 };
 
+#define ADVICE_ALSO_MAX 2
+
 /* Result of a rule. The runner initializes and releases it. */
 struct advice_result {
 	const struct advice *advice; /* NULL: rule about a run */
@@ -741,7 +743,8 @@ struct advice_result {
 	/* To be set before advice_report_costs(): */
 	enum advice_confidence confidence; /* default: that of the rule */
 	const char *detail;          /* beginning of the advice; NULL: none */
-	uint32_t also;               /* a row without cost at which the cause is set, whose line is listed second; OPS_NONE: none */
+	uint32_t also[ADVICE_ALSO_MAX]; /* rows without cost at which the cause is set, whose lines are listed second */
+	size_t also_count;
 	bool always;                 /* report regardless of the gain, with at least the severity */
 	enum advice_severity severity;
 	double explained_ns;         /* for a run: exposed communication that this explains, summed over all ranks */
@@ -788,6 +791,10 @@ static inline void advice_add_share(struct advice_result *result, uint32_t row, 
 bool advice_add_outermost(struct advice_result *result, uint32_t row, bool matches, uint8_t zones_left_out);
 /* Does this for the rows with one of the rule's names. */
 void advice_add_names(struct advice_result *result, uint8_t zones_left_out);
+
+/* Sets `also` to calls with one of such names, one for each line of the program that makes them; none if there are more lines than
+ * ADVICE_ALSO_MAX. The calls may be in no step. */
+void advice_list_calls(struct advice_result *result, const char *const *names);
 
 /* Reports a finding with its evidence, in the format of printf. The places are those of the tally, and its sum is the
  * gain, of all steady steps together. These functions return false if out of memory. */

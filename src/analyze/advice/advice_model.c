@@ -394,3 +394,11 @@ void advice_release(struct advice *advice)
 		data_flow_release(advice->flow);
 	ops_free(advice->flow);
 }
+
+bool advice_trains(const struct advice *advice)
+{
+	for (uint32_t row = 0; row < advice->events->count; row++)
+		if (advice->zone[row] & (ADVICE_IN_BACKWARD | ADVICE_IN_OPTIMIZER))
+			return true;
+	return false;
+}

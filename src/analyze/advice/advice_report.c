@@ -65,22 +65,28 @@ uint8_t *advice_names(const struct advice *advice, const char *const *names)
 	return which;
 }
 
-uint32_t advice_only_call(const struct advice *advice, const char *const *names)
+void advice_list_calls(struct advice_result *result, const char *const *names)
 {
+	const struct advice *advice = result->advice;
 	uint8_t *which = advice_names(advice, names);
-	uint32_t found = OPS_NONE;
+	size_t count = 0;
 
 	for (uint32_t row = 0; which && row < advice->events->count; row++) {
+		size_t i = 0;
+
 		if (!which[advice->events->name[row]] || advice->site[row] == OPS_NONE)
 			continue;
-		if (found != OPS_NONE && advice->site[found] != advice->site[row]) {
-			found = OPS_NONE;
+		while (i < count && advice->site[result->also[i]] != advice->site[row])
+			i++;
+		if (i == ADVICE_ALSO_MAX) {
+			count = 0;
 			break;
 		}
-		found = row;
+		result->also[i] = row;
+		count += i == count;
 	}
+	result->also_count = count;
 	ops_free(which);
-	return found;
 }
 
 uint8_t *advice_elementwise_names(const struct advice *advice, const char *const *further)
@@ -310,8 +316,8 @@ static bool add_places(const struct advice_result *result, const struct advice_t
 		if (i && costs[i].ns <= tally->ns / 20)
 			break;
 		report_add_place(advice, costs[i].site, costs[i].row, finding);
-		if (!i && result->also != OPS_NONE)
-			report_add_place(advice, advice->site[result->also], result->also, finding);
+		for (size_t k = 0; !i && k < result->also_count; k++)
+			report_add_place(advice, advice->site[result->also[k]], result->also[k], finding);
 	}
 	ops_free(costs);
 	return done;

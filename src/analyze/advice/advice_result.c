@@ -146,7 +146,7 @@ void advice_claim_self(struct advice_result *result, uint32_t row, int64_t ns)
 bool advice_result_init(struct advice_result *result, const struct advice_rule *rule, const struct advice *advice,
                         struct advice_report *report, uint8_t *claimed)
 {
-	*result = (struct advice_result){.advice = advice, .report = report, .rule = rule, .confidence = rule->confidence, .also = OPS_NONE,
+	*result = (struct advice_result){.advice = advice, .report = report, .rule = rule, .confidence = rule->confidence,
 	                                 .claimed = claimed};
 	if (claimed)
 		memset(claimed, 0, advice->events->count);

@@ -64,6 +64,7 @@
 	X(repeat)         \
 	X(small_changes)  \
 	X(prefix)         \
+	X(frozen)         \
 	X(optimizer)      \
 	X(rows)           \
 	X(passes_again)   \

@@ -30,7 +30,7 @@ static bool rule_double_find(const struct advice *advice, struct advice_result *
 	/* A program that computes with nothing else, such as a simulation, may need the precision. */
 	if (!narrower)
 		result->confidence = ADVICE_UNSURE;
-	result->also = advice_only_call(advice, widening);
+	advice_list_calls(result, widening);
 	return advice_report_costs(result, "%s with float64, in %s with the backward pass.",
 	                           advice_events(result, "operator in each step computes", "operators in each step compute").text,
 	                           advice_time(2 * advice_step_ms(advice, (double)result->tally.ns)).text);

@@ -138,7 +138,7 @@ static bool rule_embedding_find(const struct advice *advice, struct advice_resul
 			              advice_claim_share(result, row, untouched(table->looked_up / (int64_t)advice->step_count, table->rows) *
 			                                              advice_work_share(advice, row)));
 	}
-	result->also = advice_only_call(advice, making);
+	advice_list_calls(result, making);
 	done = done && advice_report_costs(result, "Each lookup computes and applies gradients of %lld rows, where the batch "
 	                                           "uses %lld.",
 	                                   (long long)tables.rows, (long long)tables.looked_up);

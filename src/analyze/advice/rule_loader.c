@@ -17,7 +17,10 @@ struct loading {
 	                            * gets a batch */
 	int64_t starved_ns;        /* part of the waits in which a worker was ready while other programs had the
 	                            * processors */
-	uint64_t opened, samples;  /* files opened, and samples made, in the main process */
+	uint64_t opened, samples;  /* files opened, and samples made by the program, in the main process */
+	uint64_t fetched;          /* samples made by the program or by data sets of torch, in the main process */
+	uint64_t fetched_by_code;  /* operators in them that do more than take a part of a tensor */
+	int64_t fetch_ns;          /* time of these samples */
 	uint64_t received;         /* tensors received from workers */
 	uint64_t collated;         /* tensors that collate functions of torch make of Python values */
 	int64_t collate_ns;        /* self time of these functions and of what they call */
@@ -75,14 +78,41 @@ static void add_waits(struct loading *loading, const struct advice *advice, stru
 	}
 }
 
+/* Returns true if a row is below the call that makes a sample. */
+static bool is_in_sample(const struct loading *loading, const struct advice *advice, uint32_t row)
+{
+	while ((row = advice->events->parent[row]) != OPS_NONE)
+		if (loading->kind[advice->events->name[row]] == NAME_MAKES_SAMPLE)
+			return true;
+	return false;
+}
+
+/* Returns true for an operator that does more for a sample than take a part of a tensor. */
+static bool computes_sample(const struct loading *loading, const struct advice *advice, uint32_t row)
+{
+	enum operator_kind kind;
+
+	if (!advice_is_operator(advice, row) || (advice->zone[row] & ADVICE_IN_OPERATOR))
+		return false;
+	kind = advice_kind(advice, row);
+	return kind != OPERATOR_NARROWS && kind != OPERATOR_SELECTS && kind != OPERATOR_VIEWS && is_in_sample(loading, advice, row);
+}
+
 /* Counts what makes loading slow whatever a sample contains. */
 static void count_loading(struct loading *loading, const struct advice *advice)
 {
 	for (uint32_t row = 0; row < advice->events->count; row++) {
 		uint8_t of = loading->kind[advice->events->name[row]];
 
-		if (!of || !(advice->zone[row] & ADVICE_IN_LOADER) || !advice_counts(advice, row))
+		if (!(advice->zone[row] & ADVICE_IN_LOADER) || !advice_counts(advice, row))
 			continue;
+		loading->fetched_by_code += computes_sample(loading, advice, row);
+		if (!of)
+			continue;
+		if (of == NAME_MAKES_SAMPLE && !is_in_sample(loading, advice, row)) {
+			loading->fetched++;
+			loading->fetch_ns = ops_sum(loading->fetch_ns, advice_host_ns(advice, row));
+		}
 		loading->opened += of == NAME_OPENS;
 		loading->received += of == NAME_RECEIVES;
 		loading->collated += of == NAME_MAKES_TENSOR && loading->collates[row];
@@ -103,6 +133,16 @@ static void count_loading(struct loading *loading, const struct advice *advice)
 static bool mainly_collates(const struct loading *loading, const struct advice *advice, double all_ns)
 {
 	return loading->in_process && (double)loading->collate_ns >= PART_MIN * all_ns && advice_per_step(advice, loading->collated) >= RECEIVED_MIN;
+}
+
+/* A sample of rows of tensors takes some microseconds; Python code for it takes longer. */
+#define FETCH_NS_MAX 100000
+
+/* Returns true if batches are made of many samples that are only parts of tensors. */
+static bool fetches_rows(const struct loading *loading, const struct advice *advice, double all_ns)
+{
+	return loading->in_process && advice_per_step(advice, loading->fetched) >= RECEIVED_MIN && loading->fetched_by_code * 10 < loading->fetched &&
+	       loading->fetch_ns < FETCH_NS_MAX * (int64_t)loading->fetched && (double)ops_sum(loading->fetch_ns, loading->collate_ns) >= PART_MIN * all_ns;
 }
 
 static bool reads_archive(const struct loading *loading, const struct advice *advice)
@@ -130,6 +170,11 @@ static void describe_loading(struct loading *loading, const struct advice *advic
 		snprintf(fact, size, " The default collate function makes %s of Python values for each batch.",
 		         advice_counted(advice, loading->collated, "tensor", "tensors").text);
 		snprintf(advised, size, "Samples have lists of numbers: return a tensor or an array for each field, made once before the epochs. ");
+	} else if (fetches_rows(loading, advice, all_ns)) {
+		snprintf(fact, size, " The data set returns the samples of a batch one by one: %s selections from tensors, which are then stacked.",
+		         ops_figure_of_number(advice_per_step(advice, loading->fetched)).text);
+		snprintf(advised, size, "Select complete batches: sampler=BatchSampler(RandomSampler(data), size, drop_last=True) and batch_size=None, or "
+		                        "a data set with __getitems__. ");
 	} else if (loading->in_process) {
 		loading->mentioned = advice_describe_python(advice, &loading->python, all_ns, fact, advised, size);
 	}
@@ -248,7 +293,7 @@ static bool rule_loader_report(const struct advice *advice, struct advice_result
 		advice_tally_add_at(&loading->lines, loading->mentioned->site, loading->mentioned->row, loading->mentioned->ns);
 	result->confidence = advice_step_ms(advice, load_ns) < HANDOVER_MS ? ADVICE_UNSURE : ADVICE_SURE;
 	result->detail = detail;
-	result->also = advice_only_call(advice, reads_archive(loading, advice) ? opening : making);
+	advice_list_calls(result, reads_archive(loading, advice) ? opening : making);
 	return advice_report_at(result, lines, gain_ns,
 	                        "Each step waits %s for its batch%s%s%s.%s", advice_spent(advice, load_ns).text,
 	                        loading->in_process ? ", which is made in the main process" : "",
@@ -336,7 +381,7 @@ static bool find_restarts(const struct advice *advice, struct advice_result *res
 	if (restarts.first_ns > 0)
 		snprintf(first, sizeof(first), " Of that, the first batches after a start take %s longer than others.",
 		         advice_time(advice_step_ms(advice, (double)restarts.first_ns)).text);
-	result->also = advice_only_call(advice, making);
+	advice_list_calls(result, making);
 	return advice_report_costs(result, "Workers are started or stopped %llu times within steps, in %s a step.%s",
 	                           (unsigned long long)changes, advice_cost(result).text, first);
 }

@@ -97,7 +97,9 @@ static void classify_node(struct pass_search *search, const struct advice *advic
 		const struct data_use *use = &flow->uses.items[flow->nodes[node].first + i];
 		uint32_t maker = flow->values[use->value].node;
 
-		if (use->kind < DATA_SELECTS || maker == OPS_NONE || maker < loop->begin || !search->iteration[maker])
+		/* A tensor of values from Python is new each time, and its memory may be that of an earlier one. */
+		if (use->kind < DATA_SELECTS || maker == OPS_NONE || maker < loop->begin || !search->iteration[maker] ||
+		    ops_string_is(advice_name(advice, maker), "aten::lift_fresh"))
 			continue;
 		search->dependent[node] |= search->iteration[maker] != search->iteration[node] || search->dependent[maker];
 		if (search->over[maker] != OPS_NONE && (double)use->bytes >= RESULT_MIN * (double)flow->values[search->over[maker]].bytes)
@@ -123,6 +125,23 @@ static bool is_in_loop(const struct advice *advice, const struct advice_loop *lo
 	       advice_is_operator(advice, row) && !(advice->flow->memory.rows.context[row] & MEMORY_IN_BACKWARD);
 }
 
+/* Adds the operators from the beginning of a loop to the row `end` that pass over what half of its iterations pass over, or more. */
+static void add_passes(struct pass_search *search, struct advice_result *result, const struct advice_loop *loop, uint32_t end)
+{
+	const struct advice *advice = result->advice;
+
+	for (uint32_t row = loop->begin; row < end; row++) {
+		uint32_t value = search->over[row];
+
+		search->iteration[row] = 0;
+		if (value == OPS_NONE || search->seen[row] || !advice_counts(advice, row) || advice_is_claimed(result, row) ||
+		    search->counts.items[ops_map_number(&search->values, value)] < loop->iterations / 2)
+			continue;
+		search->seen[row] = 1;
+		advice_add_share(result, row, ONCE_SAVES * (1 - 1.0 / loop->iterations) * advice_work_share(advice, row));
+	}
+}
+
 static bool search_loop(struct pass_search *search, struct advice_result *result, const struct advice_loop *loop)
 {
 	const struct advice *advice = result->advice;
@@ -143,18 +162,42 @@ static bool search_loop(struct pass_search *search, struct advice_result *result
 		if (search->over[end] != OPS_NONE)
 			done = count_read(search, search->over[end]);
 	}
-	for (uint32_t row = loop->begin; done && row < end; row++) {
-		uint32_t value = search->over[row];
-
-		search->iteration[row] = 0;
-		if (value == OPS_NONE || search->seen[row] || !advice_counts(advice, row) || advice_is_claimed(result, row) ||
-		    search->counts.items[ops_map_number(&search->values, value)] < loop->iterations / 2)
-			continue;
-		search->seen[row] = 1;
-		advice_add_share(result, row, ONCE_SAVES * (1 - 1.0 / loop->iterations) * advice_work_share(advice, row));
-	}
+	if (done)
+		add_passes(search, result, loop, end);
 	return done;
 }
+
+/* The steps of a program without training are a loop of their own: each computes with one sample or request. Only products are
+ * passes there. */
+static bool search_steps(struct pass_search *search, struct advice_result *result)
+{
+	const struct advice *advice = result->advice;
+	struct advice_loop loop = {.begin = OPS_NONE, .iterations = (uint32_t)advice->step_count};
+	bool done = true;
+
+	search->counts.count = 0;
+	ops_map_release(&search->values);
+	for (uint32_t row = 0; done && row < advice->events->count; row++) {
+		search->over[row] = OPS_NONE;
+		search->dependent[row] = 0;
+		if (!advice_counts(advice, row) || !advice_is_operator(advice, row))
+			continue;
+		loop.begin = loop.begin == OPS_NONE ? row : loop.begin;
+		search->iteration[row] = advice->step_of[row] + 1;
+		if (!is_in_loop(advice, &loop, row))
+			continue;
+		classify_node(search, advice, &loop, row);
+		if (advice_kind(advice, row) != OPERATOR_PRODUCT)
+			search->over[row] = OPS_NONE;
+		if (search->over[row] != OPS_NONE)
+			done = count_read(search, search->over[row]);
+	}
+	if (done && loop.begin != OPS_NONE)
+		add_passes(search, result, &loop, (uint32_t)advice->events->count);
+	return done;
+}
+
+static const char batch[] = "Collect several samples or requests and compute them as one batch, if none needs the result of another. ";
 
 static bool rule_passes_again_find(const struct advice *advice, struct advice_result *result)
 {
@@ -173,11 +216,18 @@ static bool rule_passes_again_find(const struct advice *advice, struct advice_re
 		done = search_loop(&search, result, loop);
 		iterations += result->tally.events > events ? loop->iterations : 0;
 	}
-	done = done && advice_report_costs(result, "Loops of %s in each step pass over the same large tensor in each of them, for one row or number at a "
-	                                           "time, with %s. One pass for all saves about %s.",
-	                                   advice_counted(advice, iterations, "iteration", "iterations").text,
-	                                   advice_events(result, "operator", "operators").text,
-	                                   advice_cost(result).text);
+	if (done && iterations) {
+		done = advice_report_costs(result, "Loops of %s in each step pass over the same large tensor in each of them, for one row or number at a "
+		                                   "time, with %s. One pass for all saves about %s.",
+		                           advice_counted(advice, iterations, "iteration", "iterations").text,
+		                           advice_events(result, "operator", "operators").text, advice_cost(result).text);
+	} else if (done && advice->real_steps && advice->step_count >= ITERATIONS_MIN && !advice_trains(advice)) {
+		result->detail = batch;
+		result->confidence = ADVICE_UNSURE;
+		done = search_steps(&search, result) &&
+		       advice_report_costs(result, "Each step passes over the same large tensors, such as the weights of layers, for one row: %s. One pass for several "
+		                                   "steps saves about %s.", advice_events(result, "product", "products").text, advice_cost(result).text);
+	}
 	OPS_ARRAY_RELEASE(&search.counts);
 	ops_map_release(&search.values);
 	ops_free(search.iteration);
@@ -192,7 +242,8 @@ const struct advice_rule advice_rule_passes_again = {
 	.title = "A loop passes over a large tensor for one row at a time",
 	.condition = "In half of the 16 or more iterations of a loop, or in all, an operator reads the same tensor of 64 kB or more, made before the loop, and "
 		     "its other inputs have at most an eighth of its size; the other factor of a product has at most four rows. Operators that need "
-		     "a result of an earlier iteration do not count.",
+		     "a result of an earlier iteration do not count. In programs without such loops and without training, the steps count as the iterations, with "
+		     "their products.",
 	.gain = "half of the time of these operators, and of those on their large results, for all iterations but one",
 	.explanation = "Each iteration reads the complete tensor from memory, for one row, class or query. One operator for all of them reads it once.",
 	.advice = "Compute for all rows at once, or for blocks of rows: a matrix product in place of products with single rows, torch.cdist, normalised rows and "

@@ -3,11 +3,13 @@
  * Matrix products that another order, or a solver, computes with less work.
  *
  *     A [1024, 16], B [16, 1024] ──mm──▶ [1024, 1024] ──mm with x [16, 1024]──▶ [16, 1024]    x @ A @ B takes 3 % of that
+ *     einsum("nd,md,me->ne", q, k, v)                                                         einsum("md,me,nd->ne", k, v, q)
  *     K [600, 600] ──linalg_inv──▶ [600, 600] ──mv──▶ [600]                                   solve(K, y) takes a third
  */
 #include <math.h>
 
 #include "analyze/advice/advice.h"
+#include "base/text.h"
 
 #define BYTES_MIN (16 << 10)
 #define WORK_MAX 0.5      /* maximum work of another order, relative to this one */
@@ -139,6 +141,32 @@ static void add_order(struct advice_result *result, uint32_t row)
 	advice_add_share(result, reader, (1 - work) * advice_work_share(advice, reader));
 }
 
+/* A contraction of several tensors multiplies them from left to right, each product with the next tensor. `last` is the product before
+ * this one, or OPS_NONE. */
+static void add_contraction(struct advice_result *result, uint32_t row, uint32_t last)
+{
+	const struct advice *advice = result->advice;
+	uint32_t contraction = advice->events->parent[row];
+	struct product inner, outer;
+	double work;
+
+	if (last == OPS_NONE || advice->events->parent[last] != contraction || !advice_counts(advice, row) || advice_is_claimed(result, contraction) ||
+	    (advice->zone[row] & (ADVICE_IN_BACKWARD | ADVICE_IN_LOADER | ADVICE_IN_OPTIMIZER)) || !read_product(advice, last, &inner) ||
+	    !read_product(advice, row, &outer))
+		return;
+	work = work_of_other_order(&inner, &outer);
+	/* It also makes the large result, and copies it into the layout of the next product. */
+	if (work <= WORK_MAX)
+		advice_add_share(result, contraction, (1 - work) * advice_work_share(advice, contraction));
+}
+
+static bool is_of_contraction(const struct advice *advice, uint32_t row)
+{
+	uint32_t parent = advice->events->parent[row];
+
+	return is_product(advice, row) && parent != OPS_NONE && ops_string_is(advice_name(advice, parent), "aten::einsum");
+}
+
 /* Returns true for an operator that computes each element of its result from one of `elements` elements. */
 static bool is_elementwise_on(const struct advice *advice, uint32_t row, double elements)
 {
@@ -184,9 +212,15 @@ static void add_update(struct advice_result *result, uint32_t row)
 
 static bool rule_products_find_order(const struct advice *advice, struct advice_result *result)
 {
+	uint32_t last = OPS_NONE;
+
 	for (uint32_t row = 0; row < advice->events->count; row++) {
 		add_order(result, row);
 		add_update(result, row);
+		if (is_of_contraction(advice, row)) {
+			add_contraction(result, row, last);
+			last = row;
+		}
 	}
 	return advice_report_costs(result, "%s a large matrix that only meets a smaller one. With the products in the "
 	                                   "other order, %s less.",
@@ -198,13 +232,15 @@ const struct advice_rule advice_rule_order = {
 	.id = "product-order",
 	.title = "Matrices are multiplied in an expensive order",
 	.condition = "A product of two matrices is only read by another product, and the other order, A (B C) in place of (A B) C, takes at most half of "
-		     "the operations, by the shapes. So does a sum W + s (A B) with matrices A and B of low rank that only a layer reads: W x + s A (B x).",
+		     "the operations, by the shapes. So does a product within einsum, which multiplies three or more tensors from left to right, and a sum W + s (A B) with matrices A and B of low rank that only a layer reads: W x + s A (B x).",
 	.gain = "the share of operations that the other order saves, of both products, forward and backward",
 	.explanation = "Products of matrices give the same in any order, and the order decides how large the intermediate result is.",
-	.advice = "Multiply the smaller factors first, as x @ a @ b in place of x @ (a @ b), or use torch.linalg.multi_dot, which chooses the order. "
+	.advice = "Multiply the smaller factors first, as x @ a @ b in place of x @ (a @ b), or use torch.linalg.multi_dot, which chooses the order. In "
+		  "einsum, write the tensors in the best order, or install opt_einsum, which torch then uses. "
 		  "To check: fewer FLOPs at the line. Rounding may differ.",
 	.code = "y = (x @ a) @ b  # in place of x @ (a @ b)\n"
-		"y = linear(x, w) + s * linear(linear(x, b), a)  # in place of linear(x, w + s * (a @ b))",
+		"y = linear(x, w) + s * linear(linear(x, b), a)  # in place of linear(x, w + s * (a @ b))\n"
+		"y = torch.einsum(\"md,me,nd->ne\", k, v, q)  # in place of einsum(\"nd,md,me->ne\", q, k, v)",
 	.link = "https://docs.pytorch.org/docs/stable/generated/torch.linalg.multi_dot.html",
 	.needs = ADVICE_NEEDS_OPERATORS | ADVICE_NEEDS_SHAPES | ADVICE_NEEDS_MEMORY | ADVICE_NEEDS_STORAGES,
 	.stage = ADVICE_STAGE_FORMULAS,

@@ -24,14 +24,6 @@ static bool trains(const struct advice *advice, uint32_t row, size_t argument)
 	return advice_input(advice, row, argument, &input) && input.tag == OPS_INPUT_BOOL && input.n != 0;
 }
 
-static bool rule_training_mode_has_backward(const struct advice *advice)
-{
-	for (uint32_t row = 0; row < advice->events->count; row++)
-		if (advice->zone[row] & (ADVICE_IN_BACKWARD | ADVICE_IN_OPTIMIZER))
-			return true;
-	return false;
-}
-
 struct modes {
 	const uint8_t *which;
 	struct ops_map pass_of; /* from storage to the forward pass that produced it */
@@ -150,7 +142,7 @@ static bool rule_training_mode_report(const struct modes *modes, struct advice_r
 static bool rule_training_mode_find(const struct advice *advice, struct advice_result *result)
 {
 	struct modes modes = {.which = result->which,
-	                      .serves = !advice->incomplete && !rule_training_mode_has_backward(advice)};
+	                      .serves = !advice->incomplete && !advice_trains(advice)};
 	bool done;
 
 	modes.trains = ops_alloc_zeroed(advice->events->count + 1, 1);

@@ -367,15 +367,15 @@ static const char border[] = "If the result of another network is only an input 
 static const char *const makes_optimizer[] = {"*: Optimizer.__init__", NULL};
 
 /* Returns the call of the program that made the last optimizer before a time; OPS_NONE: unknown. */
-static uint32_t last_optimizer(const struct advice_result *result, int64_t time_ns)
+static void list_last_optimizer(struct advice_result *result, int64_t time_ns)
 {
 	const struct advice *advice = result->advice;
-	uint32_t last = OPS_NONE;
 
 	for (uint32_t row = 0; row < advice->events->count && advice->events->start_ns[row] < time_ns; row++)
-		if (result->which[advice->events->name[row]] && advice->site[row] != OPS_NONE)
-			last = row;
-	return last;
+		if (result->which[advice->events->name[row]] && advice->site[row] != OPS_NONE) {
+			result->also[0] = row;
+			result->also_count = 1;
+		}
 }
 
 static bool rule_unread_find_gradients(const struct advice *advice, struct advice_result *result)
@@ -404,7 +404,7 @@ static bool rule_unread_find_gradients(const struct advice *advice, struct advic
 		result->detail = border;
 	} else {
 		/* Parameters that the optimizer does not have are to be frozen before it is made. */
-		result->also = last_optimizer(result, gradients.first_ns);
+		list_last_optimizer(result, gradients.first_ns);
 	}
 	done = done && advice_report_gain(result, gain_ns, "Each step computes %s of gradients that nothing reads. That takes %s.",
 	                                  advice_bytes(advice_per_step(advice, (uint64_t)gradients.bytes)).text,

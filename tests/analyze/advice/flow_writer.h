@@ -78,7 +78,7 @@ static inline void allocate(struct writer *w, uint64_t address, int64_t bytes)
 }
 
 /* The advice in JSON, where each step is what `write` writes; to be freed with ops_free(). */
-__attribute__((noinline, unused)) static char *advice_of(void (*write)(struct writer *w, bool cause), bool cause)
+__attribute__((noinline, unused)) static char *advice_of_steps(void (*write)(struct writer *w, bool cause), bool cause, int steps)
 {
 	struct writer w = {.b = scene_open()};
 	struct ops_rank worker = {.name = "w"};
@@ -86,7 +86,7 @@ __attribute__((noinline, unused)) static char *advice_of(void (*write)(struct wr
 	char name[32], *text = NULL;
 	size_t size;
 
-	for (int step = 0; step < STEPS; step++) {
+	for (int step = 0; step < steps; step++) {
 		snprintf(name, sizeof(name), "ProfilerStep#%d", step);
 		scene_range(w.b, 0, name, (int64_t)step * STEP_NS + 1, (int64_t)(step + 1) * STEP_NS - 1);
 		w.now_ns = (int64_t)step * STEP_NS + 1000;
@@ -98,6 +98,11 @@ __attribute__((noinline, unused)) static char *advice_of(void (*write)(struct wr
 	assert_int_equal(ops_advise(&worker, 1, OPS_FORMAT_JSON, &text, &size, NULL), OPS_OK);
 	ops_trace_unref(trace);
 	return text;
+}
+
+static inline char *advice_of(void (*write)(struct writer *w, bool cause), bool cause)
+{
+	return advice_of_steps(write, cause, STEPS);
 }
 
 /* The gain of a rule in milliseconds a step; -1 without a finding. */

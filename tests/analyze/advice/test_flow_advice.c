@@ -327,6 +327,20 @@ static void finds_expensive_orders_of_products(void **state)
 	assert_true(gain_of("product-order", products, false) < 0);
 }
 
+/* Three tensors, contracted from left to right; without the cause, two products of a function that is no contraction. */
+static void contraction(struct writer *w, bool cause)
+{
+	struct writer inner = *w;
+
+	allocate(w, SMALL, 40000);
+	USE(w, cause ? "aten::einsum" : "custom::function", 500000, -1, {INPUT, 1000, 10, 0, false}, {WEIGHT, 10, 1000, 0, false}, {GRADIENT, 1000, 10, 0, false});
+	inner.now_ns += 1000;
+	USE(&inner, "aten::mm", 200000, -1, {INPUT, 1000, 10, 0, false}, {WEIGHT, 10, 1000, 0, false});
+	USE(&inner, "aten::mm", 200000, -1, {LARGE, 1000, 1000, 0, false}, {GRADIENT, 1000, 10, 0, false});
+	USE(w, "aten::relu", 1000, -1, {SMALL, 1000, 10, 0, false});
+	allocate(w, SMALL, -40000);
+}
+
 /* Two layers: the products have to be made in this order. */
 static void layers(struct writer *w, bool cause)
 {
@@ -574,6 +588,44 @@ static void penalize(struct writer *w, uint64_t parameter, bool cause)
 	allocate(w, SMALL, -4);
 }
 
+/* An encoder without a backward pass, called on samples in a step that trains a layer on its result. */
+static void encode(struct writer *w, const char *samples, uint64_t written)
+{
+	struct ops_new_event call;
+
+	USE(w, "aten::add_", 1000, -1, {INPUT, 100, 1000, 0, true}); /* not what the last step had */
+	allocate(w, ACTIVATED, 400000);
+	USE(w, samples, 1000, -1, {INPUT, 100, 1000, 0, false});
+	call = scene_event(w->b, 0, "nn.Module: Encoder_0", w->now_ns, w->now_ns + 500000);
+	call.kind = OPS_EVENT_PYTHON_FUNCTION;
+	ops_builder_event(w->b, &call);
+	w->now_ns += 1000;
+	allocate(w, LARGE, 400000);
+	USE(w, "aten::mm", 480000, -1, {ACTIVATED, 100, 1000, 0, false}, {WEIGHT, 1000, 1000, 0, false});
+	w->now_ns = call.end_ns + 1000;
+	w->sequence = w->now_ns;
+	allocate(w, SMALL, 400000);
+	USE(w, "aten::mm", 50000, -1, {LARGE, 100, 1000, 0, false}, {GRADIENT, 1000, 1000, 0, false});
+	USE(w, "MmBackward0", 50000, -1, {SMALL, 100, 1000, 0, false});
+	w->sequence = 0;
+	USE(w, "aten::add_", 1000, -1, {written, 1000, 1000, 0, true});
+	allocate(w, ACTIVATED, -400000);
+	allocate(w, LARGE, -400000);
+	allocate(w, SMALL, -400000);
+}
+
+/* Without the cause, the step changes the parameter of the encoder. */
+static void encode_with_same_parameter(struct writer *w, bool cause)
+{
+	encode(w, "aten::clone", cause ? GRADIENT : WEIGHT);
+}
+
+/* Without the cause, the samples are noise. */
+static void encode_same_samples(struct writer *w, bool cause)
+{
+	encode(w, cause ? "aten::clone" : "aten::rand_like", GRADIENT);
+}
+
 static void regularize(struct writer *w, bool cause)
 {
 	int64_t from_ns;
@@ -726,6 +778,7 @@ static void test_flow_advice_finds_causes(void **state)
 		{"redundant-elements", triangle, 0.5},
 		{"redundant-elements", repeated_rows, 0.5 * 0.99},
 		{"product-order", update, 0.3 + 0.1 + 0.1},
+		{"product-order", contraction, 0.5 * 0.99},
 		{"product-order", layers, 0},
 		{"explicit-inverse", inverses, 0.5 * 0.6},
 		{"zero-filled-gradients", accumulate, 0.05 + 0.1},
@@ -737,6 +790,8 @@ static void test_flow_advice_finds_causes(void **state)
 		{"repeated-work", trial, 0},
 		{"decomposition-for-few-values", singular_values, 0.5 * 0.9},
 		{"penalty-in-loss", regularize, 0.7 * 2 * (0.05 + 0.04 + 0.01 + 0.06)},
+		{"frozen-part", encode_with_same_parameter, 0.5},
+		{"frozen-part", encode_same_samples, 0.5},
 		{"columns-picked", batches, 0.4 * 0.75},
 		{"unneeded-copy", copies, 0.2},
 		{"unneeded-copy", copies_kept, 0.2},

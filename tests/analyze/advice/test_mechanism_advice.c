@@ -318,6 +318,37 @@ static void finds_passes_for_single_rows(void **state)
 	assert_true(gain_of("pass-for-each-row", queries, false) < 0);
 }
 
+/* A request of one row or, without the cause, of thirty-two, for each step of a server. */
+static void request(struct writer *w, bool cause)
+{
+	struct ops_new_event call = scene_event(w->b, 0, "serve.py(9): answer", w->now_ns, w->now_ns + 700000);
+	int64_t rows = cause ? 1 : 32;
+
+	call.kind = OPS_EVENT_PYTHON_FUNCTION;
+	ops_builder_event(w->b, &call);
+	if (w->now_ns < STEP_NS)
+		allocate(w, WEIGHT, 4000000);
+	w->now_ns += 1000;
+	allocate(w, SMALL, 4000 * rows);
+	USE(w, "aten::linear", 500000, -1, {INPUT, rows, 1000, 0, false}, {WEIGHT, 1000, 1000, 0, false});
+	allocate(w, LARGE, 4000 * rows);
+	USE(w, "aten::relu", 100000, -1, {SMALL, rows, 1000, 0, false});
+	allocate(w, SMALL, -4000 * rows);
+	allocate(w, LARGE, -4000 * rows);
+}
+
+static void finds_requests_that_are_served_one_by_one(void **state)
+{
+	char *one = advice_of_steps(request, true, 40), *many = advice_of_steps(request, false, 40);
+
+	(void)state;
+	assert_float_equal(finding_ms(one, "pass-for-each-row"), 0.5 * 0.5 * 19 / 20, 0.01);
+	assert_non_null(strstr(one, "Collect several samples or requests"));
+	assert_true(finding_ms(many, "pass-for-each-row") < 0);
+	ops_free(one);
+	ops_free(many);
+}
+
 /* --- rules without data flow ----------------------------------------------------------------------------------------- */
 
 static void open_steps(struct device_trace *trace)
@@ -616,7 +647,7 @@ int main(void)
 		cmocka_unit_test(finds_results_that_are_chosen_by_a_mask),
 		cmocka_unit_test(counts_what_is_only_computed_to_be_read),
 		cmocka_unit_test(finds_what_all_iterations_of_a_loop_compute),
-		cmocka_unit_test(finds_passes_for_single_rows),
+		cmocka_unit_test(finds_passes_for_single_rows), cmocka_unit_test(finds_requests_that_are_served_one_by_one),
 		cmocka_unit_test(finds_long_filters),
 		cmocka_unit_test(finds_sparse_products_with_coordinates),
 		cmocka_unit_test(finds_work_that_grows),

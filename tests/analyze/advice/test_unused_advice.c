@@ -363,6 +363,55 @@ static char *advise_samples(bool lists)
 	return device_trace_advise(&trace);
 }
 
+/* A data set of tensors, of which 40 samples are selected one by one and collated; one of two loaders. With `computes`, each sample is also
+ * normalised. */
+static char *advise_rows(bool computes)
+{
+	struct device_trace trace;
+
+	open_trace(&trace);
+	device_trace_add(&trace, "python_function", "train.py(2): make", 1, 1, 4, 6, "\"Python id\": 20");
+	for (int line = 5; line < 7; line++) {
+		char args[96];
+
+		snprintf(args, sizeof(args), "\"Python id\": %d, \"Python parent id\": 20, \"CallFrom\": \"train.py:%d\"", 20 + line, line);
+		device_trace_add(&trace, "python_function", "/lib/site-packages/torch/utils/data/dataloader.py(241): DataLoader.__init__", 1, 1, line, 0.5, args);
+	}
+	for (int step = 0; step < STEPS; step++) {
+		double us = 20 + 9000 * step;
+
+		device_trace_step(&trace, step, us - 10, 8990);
+		device_trace_add(&trace, "python_function", "train.py(3): run", 1, 1, us, 8900, "\"Python id\": 1");
+		device_trace_add(&trace, "user_annotation", "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 1, 1, us + 10, 6000, "");
+		for (int i = 0; i < 40; i++) {
+			device_trace_add(&trace, "python_function", "/lib/site-packages/torch/utils/data/dataset.py(205): TensorDataset.__getitem__", 1, 1, us + 20 + 50 * i, 48,
+			                 "\"Python id\": 2, \"Python parent id\": 1");
+			device_trace_add(&trace, "cpu_op", "aten::select", 1, 1, us + 21 + 50 * i, 20, "\"a\": 1");
+			if (computes)
+				device_trace_add(&trace, "cpu_op", "aten::div", 1, 1, us + 45 + 50 * i, 20, "\"a\": 1");
+		}
+		device_trace_add(&trace, "python_function", "/lib/site-packages/torch/utils/data/_utils/collate.py(80): collate", 1, 1, us + 2100, 3800,
+		                 "\"Python id\": 3, \"Python parent id\": 1");
+		device_trace_add(&trace, "cpu_op", "aten::stack", 1, 1, us + 2200, 3000, "\"a\": 1");
+		device_trace_add(&trace, "cpu_op", "aten::mm", 1, 1, us + 6500, 2000, "\"a\": 1");
+	}
+	return device_trace_advise(&trace);
+}
+
+static void says_that_samples_are_selected_one_by_one(void **state)
+{
+	char *rows = advise_rows(false), *computed = advise_rows(true);
+
+	(void)state;
+	assert_non_null(strstr(rows, "one by one: 40 selections from tensors"));
+	assert_non_null(strstr(rows, "batch_size=None"));
+	assert_non_null(strstr(rows, "\"line\":5"));
+	assert_non_null(strstr(rows, "\"line\":6"));
+	assert_null(strstr(computed, "one by one: "));
+	ops_free(rows);
+	ops_free(computed);
+}
+
 /* A function in the loader that searches in a list for 5000 us in each step, in `calls` calls; or calls a function in C for so long. */
 static char *advise_search(int calls, bool in_c)
 {
@@ -618,7 +667,7 @@ int main(void)
 		cmocka_unit_test(leaves_reads_to_their_operator),
 		cmocka_unit_test(finds_reads_in_hooks),
 		cmocka_unit_test(finds_windows_that_overlap),
-		cmocka_unit_test(says_what_makes_loading_slow), cmocka_unit_test(says_what_samples_cost), cmocka_unit_test(says_that_samples_search), cmocka_unit_test(names_the_statements_of_loops_and_layers_for_cells),
+		cmocka_unit_test(says_what_makes_loading_slow), cmocka_unit_test(says_what_samples_cost), cmocka_unit_test(says_that_samples_search), cmocka_unit_test(says_that_samples_are_selected_one_by_one), cmocka_unit_test(names_the_statements_of_loops_and_layers_for_cells),
 		cmocka_unit_test(counts_first_batches_of_restarted_workers),
 		cmocka_unit_test(counts_dictionaries_with_the_loop_that_updates_them),
 		cmocka_unit_test(finds_chains_that_do_not_depend_on_each_other),
