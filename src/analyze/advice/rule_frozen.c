@@ -128,7 +128,7 @@ static bool rule_frozen_find(const struct advice *advice, struct advice_result *
 		exclude_calls(&frozen, advice);
 	for (uint32_t row = 0; done && frozen.trained && row < advice->events->count; row++)
 		frozen.calls += advice_add_outermost(result, row, is_frozen(&frozen, advice, row), ADVICE_IN_BACKWARD | ADVICE_IN_LOADER | ADVICE_IN_OPTIMIZER);
-	/* An evaluation after each epoch is no part of most steps. */
+	/* Most steps have no evaluation, such as one after each epoch. */
 	if (done && advice_per_step(advice, frozen.calls) < CALLS_MIN)
 		result->claims.count = 0;
 	else if (done)

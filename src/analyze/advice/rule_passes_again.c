@@ -167,7 +167,7 @@ static bool search_loop(struct pass_search *search, struct advice_result *result
 	return done;
 }
 
-/* The steps of a program without training are a loop of their own: each computes with one sample or request. Only products are
+/* The steps of a program without training are the iterations of one loop: each computes with one sample or request. Only products are
  * passes there. */
 static bool search_steps(struct pass_search *search, struct advice_result *result)
 {

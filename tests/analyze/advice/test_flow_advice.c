@@ -327,7 +327,7 @@ static void finds_expensive_orders_of_products(void **state)
 	assert_true(gain_of("product-order", products, false) < 0);
 }
 
-/* Three tensors, contracted from left to right; without the cause, two products of a function that is no contraction. */
+/* Three tensors, contracted from left to right; without the cause, two products of another function. */
 static void contraction(struct writer *w, bool cause)
 {
 	struct writer inner = *w;
