@@ -3,6 +3,7 @@
  * The time at which most memory is held, and what holds it: the live blocks at that time, summed by what allocated
  * them. An allocation has the row of its innermost event, so its operator, module, line and stack follow from the tree.
  */
+#include <opstrobe/internal/format.h>
 #include <opstrobe/internal/memory.h>
 #include <opstrobe/internal/trace.h>
 
@@ -17,6 +18,7 @@
 #include "base/order.h"
 #include "base/sum.h"
 #include "base/text.h"
+#include "derive/extent.h"
 #include "derive/places.h"
 #include "trace/names.h"
 
@@ -225,15 +227,28 @@ enum ops_code ops_memory_peak_of(const struct ops_memory_timeline *timeline, str
 
 #define DEVICES_MAX 256
 
+/* Checks that a moment, in nanoseconds since the start, is within the trace. */
+static enum ops_code check_moment(const struct ops_trace *trace, int64_t at_ns, struct ops_error *error)
+{
+	struct ops_interval extent = ops_extent_of(trace);
+	int64_t length_ns = ops_difference(extent.end_ns, extent.start_ns);
+
+	return at_ns >= 0 && at_ns <= length_ns ? OPS_OK
+	       : ops_fault(error, OPS_INVALID, "%s is not within the trace, which takes %s", ops_figure_of_duration((double)at_ns).text,
+	                   ops_figure_of_duration((double)length_ns).text);
+}
+
 enum ops_code ops_memory_each_peak(const struct ops_trace *trace, const int64_t *at_ns, ops_memory_visitor *visit, void *context,
                                    struct ops_error *error)
 {
 	int64_t moment_ns = at_ns ? ops_sum(ops_trace_origin(trace), *at_ns) : 0;
 	struct ops_memory_timeline *timeline = NULL;
 	struct ops_memory_device device;
-	enum ops_code code = ops_memory_timeline_new((struct ops_trace *)trace, &timeline, error);
-	bool more = !code && ops_memory_next_device(timeline, NULL, &device);
+	enum ops_code code = at_ns ? check_moment(trace, *at_ns, error) : OPS_OK;
+	bool more;
 
+	code = code ? code : ops_memory_timeline_new((struct ops_trace *)trace, &timeline, error);
+	more = !code && ops_memory_next_device(timeline, NULL, &device);
 	for (int i = 0; !code && more && i < DEVICES_MAX; i++) {
 		struct ops_memory_peak peak = {0};
 

@@ -112,6 +112,12 @@ static int analyze_fail_unknown(const char *id)
 	return cli_suggest(id, names, "opstrobe analyze --list");
 }
 
+static int analyze_fail_unnamed(void)
+{
+	cli_log("opstrobe analyze: no analysis given; 'opstrobe analyze --list' lists them\n");
+	return CLI_EXIT_USAGE;
+}
+
 static int parse_format(struct request *request, const char *value)
 {
 	int chosen = cli_choice("analyze", "format", value, cli_formats);
@@ -209,7 +215,7 @@ int cli_analyze(char **arguments)
 	else if (!status && request.list)
 		status = list_analyses("");
 	else if (!status && !request.analysis)
-		status = analyze_fail("no analysis named after", "analyze");
+		status = analyze_fail_unnamed();
 	else if (!status && !request.path_count)
 		status = analyze_fail("no trace given after", request.analysis->id);
 	else if (!status)

@@ -234,6 +234,7 @@ def test_an_output_that_is_the_input(opstrobe, traces):
 
 
 SLIPS = {
+    "analyze": "no analysis given; 'opstrobe analyze --list' lists them",
     "analyze idle a.pt.trace.json": "unknown analysis 'idle'; did you mean 'idle_time_breakdown'?",
     "analyze critical_path_analysis a.pt.trace.json": "did you mean 'critical_path'?",
     "analyze get_gpu_kernel_breakdown a.pt.trace.json": "did you mean 'gpu_kernel_breakdown.by_type'?",

@@ -29,3 +29,11 @@ def test_shares_are_rounded_once(opstrobe):
                 "<0.01" if percent < 0.005 else f"{percent:.{2 if percent < 9.995 else 1 if percent < 99.95 else 0}f}"
             )
             assert re.search(rf" {shown} %  {name}\n", text), (name, shown, text)
+
+
+def test_a_moment_beyond_the_trace_is_refused(opstrobe):
+    for form in ("text", "json"):
+        process = opstrobe("memory", "--at", "99s", "--format", form, str(TRACE))
+        assert process.returncode == 1 and not process.stdout
+        assert re.search(r"opstrobe.*: 99\.0 s is not within the trace, which takes [\d.]+ m?s\n", process.stderr)
+    assert opstrobe("memory", "--at", "1us", str(TRACE)).returncode == 0
