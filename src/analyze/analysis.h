@@ -80,7 +80,8 @@ void analysis_rank_key(struct ops_json_writer *json, int64_t rank);
 /* --- columns that tables share -------------------------------------------------------------------------------------- */
 
 #define RANK_COLUMN(row_type) \
-	{.name = "rank", .type = RESULT_INTEGER, .title = "Rank", .about = "Rank of the process", RESULT_FIELD(row_type, rank)}
+	{.name = "rank", .type = RESULT_INTEGER, .priority = RESULT_MAJOR, .title = "Rank", .about = "Rank of the process", \
+	 RESULT_FIELD(row_type, rank)}
 #define INDEX_COLUMN(row_type) \
 	{.name = "index", .type = RESULT_INTEGER, .title = "Index", .about = "Index of the event in the file", \
 	 RESULT_FIELD(row_type, index)}

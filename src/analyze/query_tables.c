@@ -85,24 +85,6 @@ enum ops_code analysis_overview(struct analysis_run *run)
 	return query_fill_table(run, &table_overview, 0, overview_fill, NULL);
 }
 
-/* Replaces the names of kernels, in a column of the table, by readable ones. */
-static bool query_name_kernels(struct result_table *table)
-{
-	size_t width = table->columns.count, rows = result_table_rows(table), column = 0;
-	struct ops_string *names = ops_alloc_zeroed(rows + 1, sizeof(*names));
-	bool done = names;
-
-	while (column < width && strcmp(table->columns.items[column].name, "name") != 0)
-		column++;
-	for (size_t i = 0; done && i < rows; i++)
-		names[i] = table->cells.items[i * width + column].text;
-	done = done && readable_names(names, rows, &table->arena);
-	for (size_t i = 0; done && i < rows; i++)
-		table->cells.items[i * width + column].text = names[i];
-	ops_free(names);
-	return done;
-}
-
 enum ops_code analysis_kernels(struct analysis_run *run)
 {
 	bool on_terminal = run->format == OPS_FORMAT_TEXT && run->columns;
@@ -119,7 +101,7 @@ enum ops_code analysis_kernels(struct analysis_run *run)
 	}
 	run->result.table.empty = "no kernels: the trace has no device work";
 	code = query_fill_table(run, &table_kernels, by_operator ? VIEW_BY_OPERATOR : 0, kernels_fill, &by_operator);
-	if (!code && on_terminal && !query_name_kernels(&run->result.table))
+	if (!code && on_terminal && !readable_name_column(&run->result.table))
 		code = ops_fault_memory(run->error);
 	if ((run->format == OPS_FORMAT_TEXT || run->format == OPS_FORMAT_MARKDOWN) && result_table_rows(&run->result.table))
 		result_table_omit_empty(&run->result.table);

@@ -187,3 +187,18 @@ def test_operators_have_times_per_step_and_flops_per_second(on_terminal, opstrob
     assert "aten::mm" in narrow and "FLOP/s" not in narrow
     report = opstrobe("report", "--format", "markdown", "steps.json", cwd=tmp_path).stdout
     assert "| mean | per step | FLOP/s | of CPU |" in report and "| 268 G |" in report
+
+
+def test_kernels_of_several_ranks_can_be_told_apart(on_terminal, tmp_path):
+    """On a narrow terminal, too: names are short and the rank stays."""
+    name = "void at::native::vectorized_elementwise_kernel<4, at::native::AddFunctor<float> >(int, float)"
+    for rank in (0, 1):
+        kernel = {"ph": "X", "cat": "kernel", "name": name, "pid": 0, "tid": 7, "ts": 5, "dur": 20 - 10 * rank}
+        kernel["args"] = {"device": 0, "stream": 7}
+        trace = {"distributedInfo": {"rank": rank, "world_size": 2}, "traceEvents": [kernel]}
+        (tmp_path / f"rank{rank}.json").write_text(json.dumps(trace))
+    command = ("analyze", "gpu_kernel_breakdown.by_kernel", "rank0.json", "rank1.json")
+    head, *rows = on_terminal(*command, columns=80, PAGER="", NO_COLOR="1")[0].splitlines()
+    assert [column in head for column in ("Name", "Total", "Mean", "Rank")] == [True] * 4
+    assert rows[0].startswith("at::native::vec") and "kernel  " in rows[0] and rows[0].endswith(" 0")
+    assert rows[1].startswith("at::native::vec") and "kernel  " in rows[1] and rows[1].endswith(" 1")

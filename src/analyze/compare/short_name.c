@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "analyze/events/event_table.h"
+#include "analyze/result.h"
 #include "base/alloc.h"
 #include "base/intern.h"
 #include "base/text.h"
@@ -121,5 +122,22 @@ bool readable_names(struct ops_string *names, size_t count, struct ops_arena *ar
 	ops_free(forms);
 	ops_free(of);
 	ops_intern_release(&texts);
+	return done;
+}
+
+bool readable_name_column(struct result_table *table)
+{
+	size_t width = table->columns.count, rows = result_table_rows(table), column = 0;
+	struct ops_string *names = ops_alloc_zeroed(rows + 1, sizeof(*names));
+	bool done = names;
+
+	while (column < width && strcmp(table->columns.items[column].name, "name") != 0)
+		column++;
+	for (size_t i = 0; done && i < rows; i++)
+		names[i] = table->cells.items[i * width + column].text;
+	done = done && readable_names(names, rows, &table->arena);
+	for (size_t i = 0; done && i < rows; i++)
+		table->cells.items[i * width + column].text = names[i];
+	ops_free(names);
 	return done;
 }

@@ -12,6 +12,8 @@
 #include "base/arena.h"
 #include "base/buffer.h"
 
+struct result_table;
+
 /* Replaces the buffer's text with the short name: "void at::native::reduce<float, 4>(int)" becomes
  * "at::native::reduce". Names of copies, and names without '<' and '(', are unchanged. Takes linear time. */
 void short_name(struct ops_string name, struct ops_buffer *out);
@@ -22,5 +24,7 @@ void readable_name(struct ops_string name, struct ops_buffer *out);
 /* Replaces names by their readable forms, which the arena owns. Different names with the same form keep theirs, without "void ".
  * Returns false if out of memory. */
 bool readable_names(struct ops_string *names, size_t count, struct ops_arena *arena);
+/* Replaces the names of kernels, in the column "name" of a table, by readable ones. Returns false if out of memory. */
+bool readable_name_column(struct result_table *table);
 
 #endif

@@ -7,7 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/compare/short_name.h"
 #include "base/alloc.h"
+#include "base/fault.h"
 #include "base/order.h"
 #include "base/sum.h"
 #include "base/text.h"
@@ -160,9 +162,9 @@ RESULT_GETTER(get_mean, struct name_sum, number, (double)row->sum_ns / (double)r
 	 RESULT_FIELD(struct name_sum, sum_ns)},                                                                         \
 	{.name = "max (us)", .type = RESULT_TIME, .title = "Max", .about = "Longest duration",                             \
 	 RESULT_FIELD(struct name_sum, max_ns)},                                                                         \
-	{.name = "min (us)", .type = RESULT_TIME, .title = "Min", .about = "Shortest duration",                            \
+	{.name = "min (us)", .type = RESULT_TIME, .priority = RESULT_MINOR, .title = "Min", .about = "Shortest duration", \
 	 RESULT_FIELD(struct name_sum, min_ns)},                                                                         \
-	{.name = "stddev", .type = RESULT_NUMBER, .title = "Std", .unit = "us",                                            \
+	{.name = "stddev", .type = RESULT_NUMBER, .priority = RESULT_MINOR, .title = "Std", .unit = "us",               \
 	 .about = "Standard deviation of the durations, of a sample", .get = get_deviation},                             \
 	{.name = "mean (us)", .type = RESULT_NUMBER, .title = "Mean", .unit = "us", .about = "Mean duration", .get = get_mean}
 
@@ -255,6 +257,8 @@ enum ops_code analysis_kernels_by_name(struct analysis_run *run)
 		run->result.table.matters = "sum (us)";
 	if (!code)
 		kernel_breakdown_write_sums(&run->result.table, &table_kernels_by_name, &sums);
+	if (!code && run->format == OPS_FORMAT_TEXT && run->columns && !readable_name_column(&run->result.table))
+		code = ops_fault_memory(run->error);
 	name_sums_release(&sums);
 	return code;
 }
