@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import argparse
 import dataclasses
 import importlib.metadata
 import importlib.util
@@ -160,12 +161,15 @@ def main() -> None:
         "doctor",
         "Says whether recording works on this machine, and what to do if it does not. "
         "Ends with status 0 if it works, else 1.",
-        ("doctor",),
+        ("doctor", "doctor --format json"),
     )
-    parser.add_argument("--json", action="store_true", help="print the findings as JSON")
+    parser.add_argument(
+        "--format", choices=("text", "json"), default="text", metavar="FORMAT", help="text (the default) or json"
+    )
+    parser.add_argument("--json", action="store_const", dest="format", const="json", help=argparse.SUPPRESS)
     options = parser.parse_args()
     found = _examine()
-    if options.json:
+    if options.format == "json":
         print(json.dumps([dataclasses.asdict(finding) for finding in found], indent=2))
     else:
         _print_findings(found)

@@ -18,7 +18,7 @@
 
 static const char usage[] =
 	"usage: opstrobe incidents [options]\n"
-	"       opstrobe incidents [options] show [--markdown|--json] ID\n"
+	"       opstrobe incidents [options] show ID\n"
 	"       opstrobe incidents [options] open [ID]\n"
 	"\n"
 	"Lists the incidents that the black box kept, newest first: when, which process, what\n"
@@ -35,14 +35,13 @@ static const char usage[] =
 	"                                   ~/.local/state/opstrobe/incidents)\n"
 	"  --box DIR                        where black boxes are (default: $OPSTROBE_BLACK_BOX_DIR,\n"
 	"                                   else /dev/shm/opstrobe-UID)\n"
-	"  --format text|json|csv|markdown  of the list; default text\n"
+	"  --format text|json|csv|markdown  of the list or report, which has no csv; default text\n"
 	"  --limit N                        maximum number of incidents in the list (0: all); default 20\n"
-	"  --markdown, --json               the report as Markdown or JSON\n"
 	"  --help                           print this\n"
 	"\n"
 	"examples:\n"
 	"  opstrobe incidents show latest\n"
-	"  opstrobe incidents show --markdown 20261123-104512-4711 > incident.md\n";
+	"  opstrobe incidents show --format markdown 20261123-104512-4711 > incident.md\n";
 
 static int incidents_fail(const struct ops_error *error)
 {
@@ -156,6 +155,11 @@ int cli_incidents(char **arguments)
 	format = cli_choice("incidents", "format", format_name, cli_formats);
 	if (format < 0 || !cli_number("incidents", "number of incidents", limit_text, &limit))
 		return CLI_EXIT_USAGE;
+	format = json ? OPS_FORMAT_JSON : markdown ? OPS_FORMAT_MARKDOWN : format; /* former names */
+	if (words && format == OPS_FORMAT_CSV) {
+		cli_log("opstrobe incidents: a report has no format 'csv' (choose from text, json, markdown)\n");
+		return CLI_EXIT_USAGE;
+	}
 	if (words && strcmp(arguments[1], "open") != 0 && (strcmp(arguments[1], "show") != 0 || words == 1)) {
 		cli_log("opstrobe incidents: expected 'show ID' or 'open [ID]'; see 'opstrobe incidents --help'\n");
 		return CLI_EXIT_USAGE;
@@ -177,9 +181,7 @@ int cli_incidents(char **arguments)
 	} else {
 		id = words == 1 ? "" : incidents_choose(names, count, arguments[2]);
 		status = !id                              ? CLI_EXIT_FAILED
-		         : !strcmp(arguments[1], "show") ? show_incident(directory, id, json       ? OPS_FORMAT_JSON
-		                                                                         : markdown ? OPS_FORMAT_MARKDOWN
-		                                                                                    : OPS_FORMAT_TEXT)
+		         : !strcmp(arguments[1], "show") ? show_incident(directory, id, (enum ops_format)format)
 		                                         : open_incident(directory, id);
 	}
 	ops_incidents_free(names, count);

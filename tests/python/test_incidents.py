@@ -280,7 +280,11 @@ def test_commands(tmp_path: Path) -> None:
         "id,when,process,pid,what,cause,where,overhead,has_trace\n"
     )
     assert incidents(tmp_path, "show", name[:15]).stdout == incidents(tmp_path, "show", "latest").stdout
-    markdown = incidents(tmp_path, "show", "--markdown", name).stdout
+    markdown = incidents(tmp_path, "show", "--format", "markdown", name).stdout
+    assert incidents(tmp_path, "show", "--markdown", name).stdout == markdown  # a former name
+    assert json.loads(incidents(tmp_path, "show", "--format", "json", name).stdout)["title"] == "ValueError in step 50"
+    no_table = incidents(tmp_path, "show", "--format", "csv", name)
+    assert no_table.returncode == 2 and "a report has no format 'csv'" in no_table.stderr
     assert markdown.startswith("## ValueError in step 50\n")
     assert "**Cause:**" in markdown
     missing = incidents(tmp_path, "show", "1999")
