@@ -110,3 +110,16 @@ function linesOf(layout: Layout): Map<number, { item: TrackItem; pinned: boolean
 	}
 	return lines;
 }
+
+interface Ends {
+	start_ns: number;
+	end_ns: number;
+}
+
+/**
+ * Returns the time at which the arrow of a link starts: the end of the causing event, so that it does not cross the event's
+ * name; or if the effect starts before that, inside the event, at most a little after its start.
+ */
+export function arrowStart({ from, to }: { from: Ends; to: Pick<Ends, "start_ns"> }, nsPerPixel: number): number {
+	return to.start_ns >= from.end_ns ? from.end_ns : Math.min(to.start_ns, from.start_ns + 8 * nsPerPixel);
+}

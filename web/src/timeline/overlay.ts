@@ -10,7 +10,7 @@ import type { Fitter } from "./labels";
 import type { Picked, TimelineState } from "./state";
 import { tickLabel } from "./ticks";
 import type { Span } from "./viewport";
-import { RULER, STEPS } from "./geometry";
+import { arrowStart, RULER, STEPS } from "./geometry";
 
 export interface Ink {
 	surface: string;
@@ -210,8 +210,7 @@ export class Overlay {
 		const to = middleOf(geometry, flow.to.track, this.state.depthOf(flow.to));
 		if (!from || !to) return;
 		const { context } = this;
-		// From inside the causing event, at most a little after its start, to the start of its effect.
-		const x0 = geometry.x(Math.min(flow.from.end_ns, flow.to.start_ns, flow.from.start_ns + 8 * geometry.nsPerPixel));
+		const x0 = geometry.x(arrowStart(flow, geometry.nsPerPixel));
 		const x1 = geometry.x(flow.to.start_ns);
 		if (Math.max(x0, x1) < 0 || Math.min(x0, x1) > geometry.width) return;
 		const bend = Math.max(Math.abs(x1 - x0) / 2, 18);

@@ -183,8 +183,8 @@ function columnsOf<Of extends Compared>(title: string, figures: (row: Of, side: 
 	return [
 		{ id: "name", title, kind: "text", wide: true, value: (row) => row.name },
 		{ id: "what", title: "What", kind: "text", groups: true, value: (row) => (row.left === null ? "new" : row.right === null ? "gone" : "in both") },
-		{ id: "calls_before", title: "Calls before", kind: "count", value: (row) => before(row).calls },
-		{ id: "calls_now", title: "Calls now", kind: "count", value: (row) => now(row).calls },
+		{ id: "calls_before", title: "Calls before", kind: "number", value: (row) => before(row).calls },
+		{ id: "calls_now", title: "Calls now", kind: "number", value: (row) => now(row).calls },
 		{ id: "before", title: "Before", kind: "us", bar: true, value: (row) => before(row).time },
 		{ id: "now", title: "Now", kind: "us", bar: true, value: (row) => now(row).time },
 		{ id: "delta", title: "Change", kind: "us", signed: true, value: change },

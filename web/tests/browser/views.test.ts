@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every view on real traces: what is on the screen is what the command prints.
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Browser } from "playwright-core";
@@ -312,6 +312,26 @@ test("the parts of a diff are by name and of one step, as the command has them",
 		expectShows(left!, before, `${name} before`);
 		expectShows(right!, after, `${name} now`);
 	}
+	await tab.close();
+	await server.stop();
+	tab.expectQuiet();
+	rmSync(folder, { recursive: true });
+});
+
+test("calls of a step that differ from step to step are not rounded to whole calls", async () => {
+	const folder = mkdtempSync(join(tmpdir(), "opstrobe-calls-"));
+	const write = (name: string, calls: number[]) => {
+		const traceEvents = calls.flatMap((count, step) => [
+			{ ph: "X", cat: "user_annotation", name: `ProfilerStep#${step}`, pid: 1, tid: 1, ts: 1000 * step, dur: 1000 },
+			...Array.from({ length: count }, (_, i) => ({ ph: "X", cat: "cpu_op", name: "aten::relu", pid: 1, tid: 1, ts: 1000 * step + 100 + 200 * i, dur: 100 })),
+		]);
+		writeFileSync(join(folder, name), JSON.stringify({ traceEvents }));
+		return join(folder, name);
+	};
+	const server = await Server.start(write("before.json", [1, 2]), write("now.json", [1, 1]));
+	const tab = await Tab.open(browser, server.at("diff", server.trace("now"), `base=${server.trace("before").id}`));
+	const { rows } = await readGrid(tab.page, "Operators of both traces");
+	expect(rows.map((row) => [row.calls_before, row.calls_now])).toEqual([["1.5", "1"]]);
 	await tab.close();
 	await server.stop();
 	tab.expectQuiet();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { describe, expect, test } from "vitest";
+import { arrowStart } from "../../src/timeline/geometry";
 import { tickLabel, ticks, tickStep } from "../../src/timeline/ticks";
 import { betweenSpans, clampSpan, fitSpan, panSpan, revealSpan, type Span, zoomSpan } from "../../src/timeline/viewport";
 
@@ -94,4 +95,11 @@ describe("the ruler", () => {
 		expect(tickLabel(2e9, 1e9)).toBe("2 s");
 		expect(tickLabel(0, 5)).toBe("0");
 	});
+});
+
+test("an arrow starts at the end of its event, unless the effect starts earlier", () => {
+	const from = { start_ns: 100, end_ns: 900 };
+	expect(arrowStart({ from, to: { start_ns: 2000 } }, 1)).toBe(900);
+	expect(arrowStart({ from, to: { start_ns: 500 } }, 1)).toBe(108);
+	expect(arrowStart({ from, to: { start_ns: 103 } }, 1)).toBe(103);
 });
