@@ -613,3 +613,22 @@ def test_rows_of_the_profiler_are_no_threads(opstrobe, tmp_path):
     for name in ("t.json", "t.pftrace"):
         assert ", 1 thread, " in opstrobe("views", name).stdout.splitlines()[0]
         assert json.loads(opstrobe("info", "--format", "json", name).stdout)["value"]["threads"] == 1
+
+
+@pytest.mark.parametrize(("first", "said"), [(2000, True), (1000, False)])
+def test_advice_says_if_its_average_includes_a_first_step_that_means_leave_out(opstrobe, tmp_path, first, said):
+    events, at = [], 0
+    for i in range(3):
+        length = first if i == 0 else 1000
+        for cat, name, start, duration in (
+            ("user_annotation", f"ProfilerStep#{i}", at, length),
+            ("user_annotation", "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", at + 10, 700),
+            ("cpu_op", "aten::mm", at + 800, 150),
+        ):
+            events.append({"ph": "X", "cat": cat, "name": name, "pid": 1, "tid": 1, "ts": start, "dur": duration})
+        at += length
+    (tmp_path / "t.json").write_text(json.dumps({"traceEvents": events}))
+    assert ("means leave it out" in opstrobe("views", "t.json").stdout) == said
+    base = json.loads(opstrobe("advise", "--format", "json", "t.json").stdout)["base"]
+    assert ("The average includes the first step, which takes longer." in base["text"]) == said
+    assert base["ms"] == pytest.approx(4 / 3 if said else 1, rel=0.01)
