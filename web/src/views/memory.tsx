@@ -38,7 +38,7 @@ function NoMemory() {
 		<div class="empty">
 			<p>No allocations.</p>
 			<p>
-				Record them with <code>profile_memory=True</code>; for categories, shapes and lines add{" "}
+				Record them with <code>profile_memory=True</code> or <code>opstrobe run --memory</code>; for categories, shapes and lines add{" "}
 				<code>record_shapes=True</code> and <code>with_stack=True</code>.
 			</p>
 		</div>

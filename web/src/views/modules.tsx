@@ -97,8 +97,7 @@ export function NoModules() {
 		<div class="empty">
 			<p>No module calls.</p>
 			<p>
-				Record them with <code>with_modules=True</code> or <code>with_stack=True</code>:{" "}
-				<code>opstrobe.profile(with_modules=True)</code>.
+				Record them with <code>with_modules=True</code> or <code>opstrobe run --with-modules</code>.
 			</p>
 		</div>
 	);

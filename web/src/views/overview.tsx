@@ -178,7 +178,7 @@ function TopAdvice({ source, trace }: { source: DataSource; trace: TraceEntry })
 								<FindingLine key={i} trace={trace.id} finding={finding} index={i} />
 							))}
 						</ol>
-						{base.text !== "" && <p class="panel-foot soft">{base.text}</p>}
+						{findings.length > 0 && base.text !== "" && <p class="panel-foot soft">{base.text}</p>}
 						{checked.length > 0 && (
 							<p class="panel-foot">
 								<a href={routeHref("advice", trace.id)}>

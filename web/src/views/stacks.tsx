@@ -176,7 +176,7 @@ function NoStacks({ metric }: { metric: string }) {
 			<p>{NO_STACKS[metric]}</p>
 			{metric !== "sampled" && (
 				<p>
-					Python functions are recorded with <code>with_stack=True</code>.
+					Python functions are recorded with <code>with_stack=True</code> or <code>opstrobe run --with-stack</code>.
 				</p>
 			)}
 		</div>

@@ -50,6 +50,28 @@ test("a profile of samples says that no rule of advice applies to it", async () 
 	tab.expectQuiet();
 });
 
+test("views without data name the options of both interfaces that record it", async () => {
+	const folder = mkdtempSync(join(tmpdir(), "opstrobe-bare-"));
+	const mm = { ph: "X", cat: "cpu_op", name: "aten::mm", pid: 1, tid: 1, ts: 10, dur: 900 };
+	writeFileSync(join(folder, "bare.json"), JSON.stringify({ traceEvents: [mm] }));
+	const main = { ...mm, cat: "python_function", name: "train.py(3): main", ts: 0, dur: 1000, args: { "Python id": 1, "Python parent id": null } };
+	writeFileSync(join(folder, "lines.json"), JSON.stringify({ traceEvents: [main, mm] }));
+	const server = await Server.start(join(folder, "bare.json"), join(folder, "lines.json"));
+	const trace = server.trace("bare");
+	const tab = await Tab.open(browser, server.at("overview", server.trace("lines")));
+	const advice = tab.page.getByRole("region", { name: "What to change" });
+	await advice.getByText("rules applied").first().waitFor();
+	expect(await advice.getByText("Percentages").count()).toBe(0); // without findings there are none
+	for (const [view, name, option] of [["modules", "with_modules", "--with-modules"], ["model", "with_modules", "--with-modules"], ["source", "with_stack", "--with-stack"], ["memory", "profile_memory", "--memory"]] as const) {
+		await tab.page.goto(server.at(view, trace));
+		await tab.page.locator(".empty", { hasText: `${name}=True or opstrobe run ${option}` }).waitFor();
+	}
+	await tab.close();
+	await server.stop();
+	rmSync(folder, { recursive: true });
+	tab.expectQuiet();
+});
+
 test("modules have their paths in every view, time per call and their share of the steps", async () => {
 	const server = await Server.start(recorded);
 	const trace = server.traces[0]!;
