@@ -66,12 +66,10 @@ static struct ops_clock_pair latest_pair(const struct recovery *recovery)
 {
 	const struct ops_spill_header *header = &recovery->units.header;
 	struct ops_clock_pair now = ops_clock_pair_of_tsc();
-	char boot_id[40];
 
 	if (is_later(&header->end, &header->start))
 		return header->end;
-	ops_spill_boot_id(boot_id);
-	if (boot_id[0] && strcmp(boot_id, header->boot_id) == 0 && is_later(&now, &header->start))
+	if (ops_recovery_has_this_clock(&recovery->units) && is_later(&now, &header->start))
 		return now;
 	return is_later(&recovery->log.last_clock, &header->start) ? recovery->log.last_clock : header->start;
 }
