@@ -25,7 +25,7 @@ static const struct result_column archive_trace_columns[] = {
 	{.name = "path", .type = RESULT_TEXT, .title = "File", .about = "file that the trace was added from"},
 };
 const struct result_declaration table_archive_traces =
-	RESULT_DECLARATION("archive_traces", "A trace of an archive, as <code>opstrobe archive list</code> prints it.", archive_trace_columns);
+	RESULT_DECLARATION("archive_traces", "A trace of an archive", archive_trace_columns);
 
 static const struct result_column archive_trend_columns[] = {
 	{.name = "key", .type = RESULT_TEXT, .title = "Commit, date or run"},
@@ -37,7 +37,7 @@ static const struct result_column archive_trend_columns[] = {
 	{.name = "noise", .type = RESULT_NUMBER, .title = "Noise", .about = "standard deviation of the points around a change"},
 };
 const struct result_declaration table_archive_trend = RESULT_DECLARATION(
-	"archive_trend", "A commit, date or run of an archive, as <code>opstrobe archive trend</code> prints it.", archive_trend_columns);
+	"archive_trend", "A commit, date or run of an archive", archive_trend_columns);
 
 static const struct result_column archive_cause_columns[] = {
 	{.name = "key", .type = RESULT_TEXT, .title = "Changed at"},
@@ -48,7 +48,7 @@ static const struct result_column archive_cause_columns[] = {
 	{.name = "difference_ms", .type = RESULT_NUMBER, .unit = "ms", .title = "Difference"},
 };
 const struct result_declaration table_archive_causes = RESULT_DECLARATION(
-	"archive_causes", "An operator or kernel whose time changed most where a metric of an archive changes.", archive_cause_columns);
+	"archive_causes", "An operator or kernel whose time changed most where a metric of an archive changes", archive_cause_columns);
 
 static const struct result_column archive_step_columns[] = {
 	{.name = "rank", .type = RESULT_INTEGER, .title = "Rank"},
@@ -58,7 +58,7 @@ static const struct result_column archive_step_columns[] = {
 	{.name = "trace", .type = RESULT_TEXT, .title = "Id", .about = "id of the trace"},
 };
 const struct result_declaration table_archive_steps =
-	RESULT_DECLARATION("archive_steps", "A step of a rank in a run of an archive.", archive_step_columns);
+	RESULT_DECLARATION("archive_steps", "A step of a rank in a run of an archive", archive_step_columns);
 
 static const struct result_declaration *const declarations[] = {&table_archive_traces, &table_archive_trend, &table_archive_causes,
                                                                 &table_archive_steps};

@@ -34,7 +34,7 @@ static const struct result_column incident_columns[] = {
 	 INCIDENT_FIELD(has_trace)},
 };
 const struct result_declaration table_incidents = RESULT_DECLARATION(
-	"incidents", "An incident that the black box kept; see <code>opstrobe incidents</code>.", incident_columns);
+	"incidents", "An incident that the black box kept", incident_columns);
 
 /* Returns a member that is a text, copied into the table's arena by way of the scratch buffer. */
 static struct ops_string row_text(struct result_table *table, struct ops_buffer *scratch)
