@@ -391,9 +391,9 @@ class RunRecorder:
         self._measuring = True
         try:
             found = measure_roof(lambda: self._deadly_signal is not None)
-            if found is None:
-                _say("not measured; 'opstrobe roof' measures it")
-            else:
+            if found is None and self._deadly_signal is None:
+                _say("not measured: the machine is busy or has little free memory; 'opstrobe roof' measures it")
+            elif found is not None:
                 profile.add_metadata_json("roof", found)
         except KeyboardInterrupt:
             self._interrupted = not self._finishing
