@@ -72,7 +72,9 @@ def reference(tables):
     lines = [HEAD.format(by=BY)]
     lines += [f"- [{table['id']}](#{anchor(table['id'])})" for table in tables]
     for table in tables:
-        assert not set("<>") & set(table["about"]) and not table["about"].endswith("."), f"{table['id']}: a phrase without tags"
+        assert not set("<>") & set(table["about"]) and not table["about"].endswith("."), (
+            f"{table['id']}: a phrase without tags"
+        )
         lines += ["", f"## {table['id']}", "", f"A row: {table['about'][0].lower()}{table['about'][1:]}.", ""]
         lines += ["| column | title | unit | meaning |", "|---|---|---|---|"]
         for column in table["columns"]:
