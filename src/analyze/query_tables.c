@@ -57,6 +57,16 @@ static size_t query_rows(struct analysis_run *run)
 /* --- views ---------------------------------------------------------------------------------------------------------- */
 
 /* Fills a table from each trace. */
+/* Returns whether a file is to be left out because it is not a trace, and other files are. */
+static bool query_is_other_file(const struct analysis_run *run, size_t i)
+{
+	bool has_traces = false;
+
+	for (size_t k = 0; !run->source && !has_traces && k < run->count; k++)
+		has_traces = run->ranks[k].trace != NULL;
+	return has_traces && !run->ranks[i].trace;
+}
+
 static enum ops_code query_fill_table(struct analysis_run *run, const struct result_declaration *declaration,
                                       unsigned options, run_fill *fill, const void *context)
 {
@@ -71,6 +81,8 @@ static enum ops_code query_fill_table(struct analysis_run *run, const struct res
 	for (size_t i = 0; !code && i < run->count; i++) {
 		struct ops_trace *trace = NULL;
 
+		if (query_is_other_file(run, i))
+			continue;
 		code = analysis_open_trace(run, i, &trace);
 		rows.worker = run->count > 1 ? run->ranks[i].name : NULL;
 		if (!code)

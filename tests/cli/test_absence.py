@@ -128,3 +128,14 @@ def test_a_file_that_ends_early_is_reported_by_every_command_and_has_no_gains(op
     if command == "advise":
         assert "The trace ends early, so gains are unknown" in done.stdout
         assert "saves about" in opstrobe(command, "whole.json").stdout
+
+
+def test_a_directory_may_have_other_files(opstrobe, tmp_path):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run/t.json").write_text(json.dumps({"traceEvents": HOST}))
+    (tmp_path / "run/notes.json").write_text(json.dumps({"schema": "notes", "nodes": 3}))
+    for id in ("key_averages", "threads", "data_flow"):
+        done = opstrobe("analyze", id, "run", "--format", "json")
+        assert done.returncode == 0 and "table" in json.loads(done.stdout), done.stderr
+    done = opstrobe("analyze", "threads", "run/notes.json")
+    assert done.returncode == 1 and "'run/notes.json' is not a trace" in done.stderr
