@@ -487,13 +487,13 @@ bool advice_report_of_run(struct advice_result *result, struct advice_finding fi
 }
 
 /* How much a finding counts in the order. A general finding covers the time that findings with a cause do not, and what most programs have
- * is not a mistake: a cause of half its gain is more useful. So is a cause that is known, compared with an upper bound without one. */
+ * is not a mistake: a cause of half its gain is more useful. So is one that is likely, compared with one that is not. */
 static double weighted_ms(const struct advice_finding *finding)
 {
 	double ms = finding->gain_pct < GAIN_LOW_PCT ? 0 : finding->gain_ms;
 
 	ms /= finding->rule->usual ? 3 : finding->rule->general ? 2 : 1;
-	return finding->rule->bound == ADVICE_AT_MOST && finding->confidence == ADVICE_UNSURE ? ms / 2 : ms;
+	return finding->confidence == ADVICE_UNSURE ? ms / 2 : ms;
 }
 
 static int compare_findings(const void *a, const void *b)

@@ -8,7 +8,7 @@
 /* With fewer elements the type does not affect the time. */
 #define ELEMENTS_MIN 4096
 
-static const char *const widening[] = {"*: Module.double", "<built-in method double *", NULL};
+static const char *const widening[] = {"*: Module.double", "<built-in method double *", "<built-in method from_numpy of *", NULL};
 
 static bool rule_double_find(const struct advice *advice, struct advice_result *result)
 {

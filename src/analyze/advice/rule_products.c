@@ -180,6 +180,15 @@ static bool is_elementwise_on(const struct advice *advice, uint32_t row, double 
 #define UPDATE_STEPS_MAX 3   /* elementwise operators between a low-rank product and the layer */
 #define UPDATE_RANK_MAX 0.25 /* rank, relative to the smaller side of the matrix */
 
+/* Returns the share of the gradient of the weight in the time of a layer, forward and backward. The backward pass makes that of the input,
+ * too, with as many operations. */
+static double weight_gradient_share(const struct advice *advice, uint32_t row)
+{
+	double forward_ns = (double)advice_ns(advice, row), backward_ns = (double)advice->backward_ns[row];
+
+	return backward_ns > 0 ? backward_ns / 2 / (forward_ns + backward_ns) : 0;
+}
+
 /* W + s * (A B) is made of matrices of low rank for a layer that multiplies it with x: (x B^T) A^T is a smaller product. */
 static void add_update(struct advice_result *result, uint32_t row)
 {
@@ -208,6 +217,7 @@ static void add_update(struct advice_result *result, uint32_t row)
 	advice_add_share(result, row, advice_work_share(advice, row));
 	for (uint32_t i = 0; i < count; i++)
 		advice_add_share(result, steps[i], advice_work_share(advice, steps[i]));
+	advice_add_share(result, reader, weight_gradient_share(advice, reader) * advice_work_share(advice, reader));
 }
 
 static bool rule_products_find_order(const struct advice *advice, struct advice_result *result)
@@ -233,7 +243,8 @@ const struct advice_rule advice_rule_order = {
 	.title = "Matrices are multiplied in an expensive order",
 	.condition = "A product of two matrices is only read by another product, and the other order, A (B C) in place of (A B) C, takes at most half of "
 		     "the operations, by the shapes. So does a product within einsum, which multiplies three or more tensors from left to right, and a sum W + s (A B) with matrices A and B of low rank that only a layer reads: W x + s A (B x).",
-	.gain = "the share of operations that the other order saves, of both products, forward and backward",
+	.gain = "the share of operations that the other order saves, of both products, forward and backward; for a sum, it, its product, and half of the backward pass of the layer: "
+		"the gradient of a full matrix",
 	.explanation = "Products of matrices give the same in any order, and the order decides how large the intermediate result is.",
 	.advice = "Multiply the smaller factors first, as x @ a @ b in place of x @ (a @ b), or use torch.linalg.multi_dot, which chooses the order. In "
 		  "einsum, write the tensors in the best order, or install opt_einsum, which torch then uses. "

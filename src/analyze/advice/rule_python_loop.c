@@ -211,7 +211,8 @@ static const char modules[] =
 	"column in place of many tables, one wider layer, or torch.func.stack_module_state with torch.vmap.";
 
 static const char dependent[] =
-	"Its iterations depend on each other, so that they cannot be computed at once. torch.compile can fuse the operators of an iteration.";
+	"Its iterations depend on each other, so that they cannot be computed at once, unless they are a recurrent layer or a running sum (nn.LSTM, cumsum, logcumsumexp). "
+	"torch.compile can fuse the operators of an iteration.";
 
 static const char cells[] =
 	"Its iterations call a recurrent cell. If the inputs of all iterations are known before the loop, nn.GRU, nn.LSTM or nn.RNN computes "
@@ -309,8 +310,8 @@ static bool rule_python_loop_find(const struct advice *advice, struct advice_res
 		operators += loop->operators;
 		iterations += loop->iterations;
 	}
-	/* A loop over rows that depend on each other is often a recurrent layer, which has an operator. */
-	if (!slices && dependent_ns > spent_ns / 2) {
+	/* Such a recursion has an operator only if it is a recurrent layer or a running sum. */
+	if (dependent_ns > spent_ns / 2) {
 		result->confidence = ADVICE_UNSURE;
 		result->detail = dependent;
 	}
@@ -361,7 +362,7 @@ const struct advice_rule advice_rule_rows = {
 	.id = "python-loop-over-rows",
 	.title = "A Python loop iterates over the rows of a tensor",
 	.condition = "A function of the program makes 16 or more calls at one line, with small operators that select rows. Confidence is low if "
-		     "most of the iterations call a module and read values.",
+		     "most of the iterations depend on each other, or call a module and read values.",
 	.gain = "all iterations but one, less the work of large operators, unless they compare the same values with another number each time, with the backward pass",
 	.explanation = "Every iteration pays for Python, for the dispatch of its operators and for their outputs, and in the "
 		       "backward pass for a node each. The arithmetic on one row takes almost no time.",

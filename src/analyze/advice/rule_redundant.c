@@ -85,6 +85,33 @@ static void note_tensor(struct redundant *all, const struct advice *advice, uint
 		}
 }
 
+/* Factoring a diagonal matrix, or solving with it, takes a division for each row, whatever its size. */
+static bool is_solver(const struct advice *advice, uint32_t row)
+{
+	enum operator_kind kind = advice_kind(advice, row);
+
+	return operator_factors(kind) || kind == OPERATOR_SUBSTITUTES;
+}
+
+static bool is_diagonal_solved(const struct advice *advice, uint32_t row, const struct data_use *use)
+{
+	return advice->contents[use->value].diagonal && is_solver(advice, row);
+}
+
+/* Share of a call of a normal distribution with a diagonal covariance that one for each dimension saves. */
+#define INDEPENDENT_SAVES 0.6
+
+/* Returns the outermost call of MultivariateNormal around a row; OPS_NONE: none. */
+static uint32_t distribution_around(const struct advice *advice, uint32_t row)
+{
+	uint32_t found = OPS_NONE;
+
+	while ((row = advice->events->parent[row]) != OPS_NONE)
+		if (advice->events->kind[row] == OPS_EVENT_PYTHON_FUNCTION && ops_string_contains(advice_name(advice, row), ": MultivariateNormal."))
+			found = row;
+	return found;
+}
+
 /* Returns the share of a node's reads of a value that need no computation; 0 if too little of the value is
  * redundant. */
 static double redundant_share(const struct redundant *all, const struct advice *advice, uint32_t row, const struct data_use *use)
@@ -93,7 +120,7 @@ static double redundant_share(const struct redundant *all, const struct advice *
 	double share;
 
 	/* A value of only zeros is an initial state, or data of a trial. */
-	if (use->kind != DATA_READS || use->bytes < BYTES_MIN || content->bytes <= 0 || !content->kind)
+	if (use->kind != DATA_READS || content->bytes <= 0 || !content->kind || (use->bytes < BYTES_MIN && !is_diagonal_solved(advice, row, use)))
 		return 0;
 	share = 1 - (double)data_content_read(advice->contents, use) / (double)use->bytes;
 	if (all->activates[advice->events->name[row]] && !content->diagonal)
@@ -118,7 +145,7 @@ static bool is_counted(const struct redundant *all, const struct advice *advice,
 {
 	return advice_kind(advice, row) == OPERATOR_PRODUCT || advice_kind(advice, row) == OPERATOR_CONVOLUTION ||
 	       all->activates[advice->events->name[row]] || all->sequences[advice->events->name[row]] ||
-	       (advice->flow->nodes[row].count && data_content_reads_diagonal(advice->flow, advice->contents, row, BYTES_MIN));
+	       (advice->flow->nodes[row].count && data_content_reads_diagonal(advice->flow, advice->contents, row, is_solver(advice, row) ? 1 : BYTES_MIN));
 }
 
 /* Adds what it takes to copy elements before a layer rather than after it, where there are fewer of them, and to join the
@@ -163,8 +190,19 @@ static void add_product(struct redundant *all, struct advice_result *result, uin
 	all->content += (double)most->bytes * (1 - share);
 	all->seen |= advice->contents[most->value].kind;
 	note_tensor(all, advice, row, most, &advice->contents[most->value]);
+	if (is_diagonal_solved(advice, row, most)) {
+		uint32_t call = distribution_around(advice, row);
+
+		if (call != OPS_NONE) {
+			result->claimed[row] = 1;
+			advice_add_at(result, advice->site[call], row, advice_claim_share(result, call, INDEPENDENT_SAVES * advice_work_share(advice, row)));
+			return;
+		}
+	}
 	/* A running sum adds each element once. */
-	advice_add_share(result, row, (advice->contents[most->value].triangle ? 1 : share) * advice_work_share(advice, row));
+	if (advice->contents[most->value].triangle || is_diagonal_solved(advice, row, most))
+		share = 1;
+	advice_add_share(result, row, share * advice_work_share(advice, row));
 	add_enlargement(all, result, row, most, share);
 }
 
@@ -203,7 +241,7 @@ const struct advice_rule advice_rule_redundant = {
 	.condition = "A matrix product or a convolution reads a tensor of at least 64 kB of which at least 40 % of the elements are zeros by construction "
 		     "(aten::zeros into which less is written, eye, diag, one_hot, a triangle of ones, padding), or a product by a weight reads one of "
 		     "which at least 75 % are copies (repeat, expanded and concatenated tensors, interpolation), or at least half of rows that an index selects. What an operator computes from "
-		     "numbers counts as dense, and so do tensors that are all zeros. Of diagonal matrices (diag_embed) and of their factors, all operators count. Padding of complete positions, also by pad_sequence, is followed through embeddings, attention and "
+		     "numbers counts as dense, and so do tensors that are all zeros. Of diagonal matrices (diag_embed) and of their factors, all operators count, and factorizations and solvers of any size. Padding of complete positions, also by pad_sequence, is followed through embeddings, attention and "
 		     "layers that treat all positions alike. It also counts in keys and values of attention, in products of batches of matrices, and in sequences of recurrent layers.",
 	.gain = "the share of zeros or copies in the time of the products and convolutions, forward and backward; all of a product with a triangle "
 		"of ones, which is a running sum; and the time of copying more elements before a layer than would be copied after it",

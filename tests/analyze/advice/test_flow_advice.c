@@ -353,6 +353,18 @@ static void layers(struct writer *w, bool cause)
 	allocate(w, SMALL, -400000);
 }
 
+/* A small diagonal matrix, or without the cause a copy of a matrix, is factored. */
+static void factor_diagonal(struct writer *w, bool cause)
+{
+	allocate(w, LARGE, 64);
+	USE(w, cause ? "aten::diag" : "aten::clone", 1000, -1, {INPUT, 1, cause ? 4 : 16, 0, false});
+	allocate(w, SMALL, 64);
+	USE(w, "aten::linalg_cholesky", 500000, -1, {LARGE, 4, 4, 0, false});
+	USE(w, "aten::relu", 1000, -1, {SMALL, 4, 4, 0, false});
+	allocate(w, LARGE, -64);
+	allocate(w, SMALL, -64);
+}
+
 /* An inverse that a product reads, and a function. */
 static void inverses(struct writer *w, bool cause)
 {
@@ -777,6 +789,7 @@ static void test_flow_advice_finds_causes(void **state)
 		{"redundant-elements", padding, 0.5 * 0.8},
 		{"redundant-elements", triangle, 0.5},
 		{"redundant-elements", repeated_rows, 0.5 * 0.99},
+		{"redundant-elements", factor_diagonal, 0.5},
 		{"product-order", update, 0.3 + 0.1 + 0.1},
 		{"product-order", contraction, 0.5 * 0.99},
 		{"product-order", layers, 0},
