@@ -56,7 +56,6 @@ static size_t query_rows(struct analysis_run *run)
 
 /* --- views ---------------------------------------------------------------------------------------------------------- */
 
-/* Fills a table from each trace. */
 /* Returns whether a file is to be left out because it is not a trace, and other files are. */
 static bool query_is_other_file(const struct analysis_run *run, size_t i)
 {
@@ -67,6 +66,7 @@ static bool query_is_other_file(const struct analysis_run *run, size_t i)
 	return has_traces && !run->ranks[i].trace;
 }
 
+/* Fills a table from each trace. */
 static enum ops_code query_fill_table(struct analysis_run *run, const struct result_declaration *declaration,
                                       unsigned options, run_fill *fill, const void *context)
 {

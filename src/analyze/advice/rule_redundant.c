@@ -19,6 +19,7 @@
 struct redundant {
 	uint8_t *activates;    /* by string: treats each row separately, without a weight */
 	uint8_t *sequences;    /* by string: attention, or a recurrent layer */
+	uint8_t *scatters;     /* by string: takes an index for each element */
 	uint64_t products;     /* number of redundant products */
 	double bytes, content; /* sums over them */
 	int64_t largest;      /* in bytes */
@@ -112,6 +113,20 @@ static uint32_t distribution_around(const struct advice *advice, uint32_t row)
 	return found;
 }
 
+/* Share of the time of a scatter or gather that an index for each row saves. torch has a fast path for an expanded index, which is no
+ * copy. */
+#define INDEX_SAVES 0.6
+
+/* Returns whether a node reads a value as the index for each element, which is a copy of one for each row. */
+static bool is_repeated_index(const struct redundant *all, const struct advice *advice, uint32_t row, const struct data_use *use)
+{
+	const struct data_content *content = &advice->contents[use->value];
+	struct ops_input index;
+
+	return all->scatters[advice->events->name[row]] && content->kind == CONTENT_COPIES && !content->gathered && advice_input(advice, row, 2, &index) &&
+	       ops_product(advice_input_elements(&index), (int64_t)advice_dtype_bytes(index.dtype)) == use->bytes;
+}
+
 /* Returns the share of a node's reads of a value that need no computation; 0 if too little of the value is
  * redundant. */
 static double redundant_share(const struct redundant *all, const struct advice *advice, uint32_t row, const struct data_use *use)
@@ -123,6 +138,8 @@ static double redundant_share(const struct redundant *all, const struct advice *
 	if (use->kind != DATA_READS || content->bytes <= 0 || !content->kind || (use->bytes < BYTES_MIN && !is_diagonal_solved(advice, row, use)))
 		return 0;
 	share = 1 - (double)data_content_read(advice->contents, use) / (double)use->bytes;
+	if (all->scatters[advice->events->name[row]])
+		return share >= COPIES_MIN && is_repeated_index(all, advice, row, use) ? share : 0;
 	if (all->activates[advice->events->name[row]] && !content->diagonal)
 		return content->gathered && share >= GATHERED_MIN ? share : 0;
 	if (content->positional && leaves_out_padding(all, advice, row))
@@ -144,7 +161,7 @@ static void add_copy(struct advice_result *result, uint32_t row, double share)
 static bool is_counted(const struct redundant *all, const struct advice *advice, uint32_t row)
 {
 	return advice_kind(advice, row) == OPERATOR_PRODUCT || advice_kind(advice, row) == OPERATOR_CONVOLUTION ||
-	       all->activates[advice->events->name[row]] || all->sequences[advice->events->name[row]] ||
+	       all->activates[advice->events->name[row]] || all->sequences[advice->events->name[row]] || all->scatters[advice->events->name[row]] ||
 	       (advice->flow->nodes[row].count && data_content_reads_diagonal(advice->flow, advice->contents, row, is_solver(advice, row) ? 1 : BYTES_MIN));
 }
 
@@ -199,6 +216,8 @@ static void add_product(struct redundant *all, struct advice_result *result, uin
 			return;
 		}
 	}
+	if (all->scatters[advice->events->name[row]])
+		share = INDEX_SAVES;
 	/* A running sum adds each element once. */
 	if (advice->contents[most->value].triangle || is_diagonal_solved(advice, row, most))
 		share = 1;
@@ -211,8 +230,10 @@ static bool rule_redundant_find(const struct advice *advice, struct advice_resul
 	static const char *const activations[] = {"aten::relu*", "aten::leaky_relu*", "aten::elu", "aten::gelu", "aten::silu", "aten::tanh",
 	                                          "aten::sigmoid", "aten::layer_norm", NULL};
 	static const char *const sequences[] = {"aten::scaled_dot_product_attention", "aten::lstm", "aten::gru", "aten::rnn_tanh", "aten::rnn_relu", NULL};
-	struct redundant all = {.activates = advice_names(advice, activations), .sequences = advice_names(advice, sequences), .origin = OPS_NONE};
-	bool done = all.activates && all.sequences;
+	static const char *const scatters[] = {"aten::scatter_add*", "aten::scatter_reduce*", "aten::gather", NULL};
+	struct redundant all = {.activates = advice_names(advice, activations), .sequences = advice_names(advice, sequences),
+	                        .scatters = advice_names(advice, scatters), .origin = OPS_NONE};
+	bool done = all.activates && all.sequences && all.scatters;
 
 	for (uint32_t row = 0; done && row < advice->events->count; row++)
 		add_product(&all, result, row);
@@ -232,6 +253,7 @@ static bool rule_redundant_find(const struct advice *advice, struct advice_resul
 	}
 	ops_free(all.activates);
 	ops_free(all.sequences);
+	ops_free(all.scatters);
 	return done;
 }
 
@@ -240,14 +262,15 @@ const struct advice_rule advice_rule_redundant = {
 	.title = "Operators compute with zeros or with copies",
 	.condition = "A matrix product or a convolution reads a tensor of at least 64 kB of which at least 40 % of the elements are zeros by construction "
 		     "(aten::zeros into which less is written, eye, diag, one_hot, a triangle of ones, padding), or a product by a weight reads one of "
-		     "which at least 75 % are copies (repeat, expanded and concatenated tensors, interpolation), or at least half of rows that an index selects. What an operator computes from "
+		     "which at least 75 % are copies (repeat, expanded and concatenated tensors, interpolation), or at least half of rows that an index selects; or scatter_add or gather reads an index of which as much is a copy. What an operator computes from "
 		     "numbers counts as dense, and so do tensors that are all zeros. Of diagonal matrices (diag_embed) and of their factors, all operators count, and factorizations and solvers of any size. Padding of complete positions, also by pad_sequence, is followed through embeddings, attention and "
 		     "layers that treat all positions alike. It also counts in keys and values of attention, in products of batches of matrices, and in sequences of recurrent layers.",
 	.gain = "the share of zeros or copies in the time of the products and convolutions, forward and backward; all of a product with a triangle "
-		"of ones, which is a running sum; and the time of copying more elements before a layer than would be copied after it",
+		"of ones, which is a running sum; six tenths of a scatter or gather; and the time of copying more elements before a layer than would be copied after it",
 	.explanation = "The operator multiplies all elements, also those that add nothing and those that it has multiplied before.",
 	.advice = "Pad to the longest sample of the batch, not to a fixed length, and group samples by length (pack_padded_sequence for recurrent layers), keep sparse matrices sparse (torch.sparse, index_add_), "
-		  "use torch.cumsum in place of a triangle of ones and a product of elements in place of a diagonal matrix (Independent(Normal(mean, scale), 1) in place of MultivariateNormal), and apply a layer "
+		  "use index_add_ and index_select with an index for each row in place of scatter_add_ and gather with one for each element, "
+		  "torch.cumsum in place of a triangle of ones and a product of elements in place of a diagonal matrix (Independent(Normal(mean, scale), 1) in place of MultivariateNormal), and apply a layer "
 		  "before its input is repeated or enlarged. To check: smaller shapes at the line.",
 	.code = "scores = F.interpolate(classify(x), size=size)  # in place of classify(F.interpolate(x, size=size))",
 	.link = "https://docs.pytorch.org/docs/stable/sparse.html",

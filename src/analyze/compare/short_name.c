@@ -4,6 +4,7 @@
  */
 #include "analyze/compare/short_name.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "analyze/events/event_table.h"
@@ -133,6 +134,7 @@ bool readable_name_column(struct result_table *table)
 
 	while (column < width && strcmp(table->columns.items[column].name, "name") != 0)
 		column++;
+	assert(column < width);
 	for (size_t i = 0; done && i < rows; i++)
 		names[i] = table->cells.items[i * width + column].text;
 	done = done && readable_names(names, rows, &table->arena);

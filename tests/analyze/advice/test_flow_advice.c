@@ -353,6 +353,18 @@ static void layers(struct writer *w, bool cause)
 	allocate(w, SMALL, -400000);
 }
 
+/* An index for each row is repeated for all columns, or without the cause read from elsewhere, to add rows. */
+static void scatter(struct writer *w, bool cause)
+{
+	allocate(w, LARGE, 800000);
+	USE(w, cause ? "aten::repeat" : "aten::clone", 1000, -1, {INPUT, 1000, cause ? 1 : 100, cause ? 8000 : 800000, TENSOR_OF(4)});
+	allocate(w, SMALL, 4000);
+	USE(w, "aten::scatter_add", 500000, -1, {WEIGHT, 10, 100, 0, false}, {WEIGHT, 1, 1, 0, TENSOR_NUMBER}, {LARGE, 1000, 100, 800000, TENSOR_OF(4)});
+	USE(w, "aten::relu", 1000, -1, {SMALL, 10, 100, 0, false});
+	allocate(w, LARGE, -800000);
+	allocate(w, SMALL, -4000);
+}
+
 /* A small diagonal matrix, or without the cause a copy of a matrix, is factored. */
 static void factor_diagonal(struct writer *w, bool cause)
 {
@@ -790,6 +802,7 @@ static void test_flow_advice_finds_causes(void **state)
 		{"redundant-elements", triangle, 0.5},
 		{"redundant-elements", repeated_rows, 0.5 * 0.99},
 		{"redundant-elements", factor_diagonal, 0.5},
+		{"redundant-elements", scatter, 0.5 * 0.6},
 		{"product-order", update, 0.3 + 0.1 + 0.1},
 		{"product-order", contraction, 0.5 * 0.99},
 		{"product-order", layers, 0},

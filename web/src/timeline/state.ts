@@ -8,6 +8,7 @@ import { TileStore } from "../data/tile_store";
 import type { Tile } from "../data/tiles";
 import { type Align, alignAtFirst, type CommonStep, commonSteps, shiftsOf } from "./align";
 import type { CriticalPathReply, Flow, HitsReply, Place, TimelineReply } from "./api";
+import { LINE } from "./layout";
 import { type CounterPiece, counterLoader, tileLoader } from "./load";
 import type { ColorMode, KindClass } from "./palette";
 import { ownNumber, type Part, partOf, Translator } from "./parts";
@@ -222,8 +223,11 @@ function joined(timelines: readonly TimelineReply[]): TimelineReply {
 	};
 }
 
-/** Lines of all parts together that fit on a screen. */
-const LINES = 36;
+/** Height in pixels of what is around the tracks: bars, overview, ruler, titles of parts and groups, and the panel below. */
+const AROUND = 440;
+
+/** Lines of all parts together that fit on the screen, within limits. */
+const LINES = Math.max(12, Math.min(36, Math.floor(((globalThis.innerHeight || 1080) - AROUND) / LINE)));
 
 /** With many tracks, those with few events are initially folded; with several parts, most tracks are. */
 export function foldedAtFirst(parts: readonly Part[]): string[] {
