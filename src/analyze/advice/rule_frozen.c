@@ -143,7 +143,7 @@ static bool rule_frozen_find(const struct advice *advice, struct advice_result *
 
 const struct advice_rule advice_rule_frozen = {
 	.id = "frozen-part",
-	.title = "A frozen part of the model computes the same in each epoch",
+	.title = "A frozen part of the model runs in each step",
 	.condition = "In steps with a backward pass, a call of a module has none, draws no random numbers, and gets none from the same step but as indices; no operator "
 		     "writes to its parameters; and its operators take 0.1 ms or more. Whether the same samples come back is not recorded.",
 	.gain = "the time of the calls",
