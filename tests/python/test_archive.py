@@ -512,6 +512,8 @@ def test_trend_finds_the_commit_and_the_operator(tmp_path):
     assert change["key"] == "commit07" and change["after"] - change["before"] == pytest.approx(0.06, abs=0.012)
     (first,) = change["causes"]  # what did not change explains nothing
     assert (first["kind"], first["name"], first["before_ms"], first["after_ms"]) == ("operator", "aten::sort", 0, 0.06)
+    status, printed, _ = command("trend", place)
+    assert " 1  <- 999 µs -> 1.06 ms (+6." in printed and "0 -> 60.0 µs      each step  aten::sort" in printed
     status, printed, _ = command("trend", place, "--by", "date", "--metric", "operators")
     assert "2026-09-28" in printed and "1 -> 2 (+100 %)" in printed
     status, printed, _ = command("trend", place, "--metric", "kernel_ms")

@@ -11,7 +11,7 @@ import os
 import sys
 
 from opstrobe._command_parser import command_parser, examples_text, reason_of
-from opstrobe._core import format_change
+from opstrobe._core import format_bytes, format_change, format_duration, format_number
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -208,10 +208,18 @@ def _trend(options: argparse.Namespace) -> int:
         return 0
     _print_points(options, points, [jump for jump, _ in found])
     for jump, causes in found:
-        print(f"\n{points[jump.at].key}: {_change(jump)}")
+        print(f"\n{points[jump.at].key}: {_change(options.metric, jump)}")
         for cause in causes:
-            print(f"  {cause.kind:<8}  {cause.before_ms:12.6g} -> {cause.after_ms:<12.6g} ms/step  {cause.name}")
+            times = f"{_figure('ms', cause.before_ms):>12} -> {_figure('ms', cause.after_ms):<12}"
+            print(f"  {cause.kind:<8}  {times} each step  {cause.name}")
     return 0
+
+
+def _figure(metric: str, value: float) -> str:
+    """A value of a metric, whose name ends in its unit."""
+    if metric.endswith("ms"):
+        return format_duration(value * 1e6)
+    return format_bytes(int(value * 1e6)) if metric.endswith("mb") else format_number(value)
 
 
 def _print_points(options: argparse.Namespace, points: Sequence[Point], jumps: Sequence[Jump]) -> None:
@@ -222,19 +230,20 @@ def _print_points(options: argparse.Namespace, points: Sequence[Point], jumps: S
         return
     starts = {jump.at: jump for jump in jumps}
     width = max(len(options.by), *(len(point.key) for point in points))
-    print(f"{options.by:<{width}}  {options.metric:>12}  traces")
+    print(f"{options.by:<{width}}  {options.metric:>9}  traces")
     for i, point in enumerate(points):
         print(
-            f"{point.key:<{width}}  {point.value:12.6g}  {len(point.traces):6}"
-            + ("  <- " + _change(starts[i]) if i in starts else "")
+            f"{point.key:<{width}}  {_figure(options.metric, point.value):>{max(9, len(options.metric))}}  {len(point.traces):6,}"
+            + ("  <- " + _change(options.metric, starts[i]) if i in starts else "")
         )
     if not jumps:
         print("no change that exceeds the noise")
 
 
-def _change(jump: Jump) -> str:
+def _change(metric: str, jump: Jump) -> str:
     percent = f" ({format_change(100 * (jump.after / jump.before - 1))})" if jump.before else ""
-    return f"{jump.before:.6g} -> {jump.after:.6g}{percent}, noise {jump.noise:.2g}"
+    before, after, noise = (_figure(metric, value) for value in (jump.before, jump.after, jump.noise))
+    return f"{before} -> {after}{percent}, noise {noise}"
 
 
 def _compact(options: argparse.Namespace) -> int:
