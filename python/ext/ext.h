@@ -57,6 +57,7 @@ int ops_ext_add_function_event(PyObject *module);
 int ops_ext_add_function_event_avg(PyObject *module);
 int ops_ext_add_interval(PyObject *module);
 int ops_ext_add_fatal_signals(PyObject *module);
+int ops_ext_add_archive_table(PyObject *module);
 int ops_ext_add_figures(PyObject *module);
 int ops_ext_add_live(PyObject *module);
 int ops_ext_add_module_summary(PyObject *module);

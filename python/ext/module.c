@@ -87,7 +87,7 @@ static int module_module_exec(PyObject *module)
 		ops_ext_add_execution_trace, ops_ext_add_fast_range,      ops_ext_add_module_summary,
 		ops_ext_add_devices,         ops_ext_add_figures,         ops_ext_add_live,            ops_ext_add_raw_fields,
 		ops_ext_add_fatal_signals,   ops_ext_add_thread_states,   ops_ext_add_stack_sampler,   ops_ext_add_step_marks,
-		ops_ext_add_kineto_event,    ops_ext_add_event_tree,      ops_ext_add_profiler_event,
+		ops_ext_add_kineto_event,    ops_ext_add_event_tree,      ops_ext_add_profiler_event,  ops_ext_add_archive_table,
 	};
 
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {

@@ -49,7 +49,7 @@ static enum ops_code answer_archive_table(struct request *request, const char *i
 	if (!code && reply.size)
 		ops_json_find_member((struct ops_string){reply.bytes, reply.size}, "rows", &rows);
 	if (!code)
-		code = ops_archive_table(id, rows, ret_text, ret_size, error);
+		code = ops_archive_table(id, rows, OPS_FORMAT_JSON, 0, 0, ret_text, ret_size, error);
 	ops_buffer_release(&reply);
 	return code;
 }

@@ -62,6 +62,14 @@ def made(folder, rank=0, day=0, steps=4, step_us=1000, slow=None, name=None):
     return path
 
 
+def listed(location, *words):
+    """The rows of `opstrobe archive list`."""
+    status, printed, errors = command("list", location, "--format", "json", *words)
+    assert status == 0, errors
+    table = json.loads(printed)["table"]
+    return [dict(zip(table["columns"], row)) for row in table["rows"]]
+
+
 def command(*words):
     done = subprocess.run(["opstrobe", "archive", *map(str, words)], capture_output=True, text=True, timeout=120)
     return done.returncode, done.stdout, done.stderr
@@ -255,8 +263,8 @@ def test_traces_without_a_date(tmp_path):
         ("file", datetime.date(2023, 11, 14)),
         ("recording", datetime.date(2026, 9, 21)),
     ]
-    listed = json.loads(command("list", place, "--format", "json")[1])
-    assert [(row["start"] is None) for row in listed if row["path"].endswith(("boot.json", "folded"))] == [True, True]
+    undated = [row for row in listed(place) if row["path"].endswith(("boot.json", "folded"))]
+    assert sorted(row["start"] for row in undated) == ["2023-11-14", str(today)]  # no time of day
 
 
 @pytest.mark.parametrize(
@@ -384,11 +392,10 @@ def test_misuse_is_explained(archive, tmp_path):
 
 
 def test_list_and_sql(archive):
-    status, printed, _ = command("list", archive, "--format", "json")
-    listed = json.loads(printed)
-    assert status == 0 and [(row["rank"], row["run"], row["commit"]) for row in listed] == [
-        (i, "r1", "abc") for i in range(3)
-    ]
+    assert [(row["rank"], row["run"], row["commit"]) for row in listed(archive)] == [(i, "r1", "abc") for i in range(3)]
+    assert len(listed(archive, "--limit", 2)) == 2 and listed(archive, "--job", "none") == []
+    status, printed, _ = command("list", archive, "--limit", 1)
+    assert status == 0 and printed.split()[:3] == ["Job", "Run", "Commit"] and "and 2 more" in printed
     for words in (["opstrobe", "archive", "sql", archive, EVENTS], ["opstrobe", "sql", EVENTS, archive]):
         done = subprocess.run([*map(str, words), "--format", "csv"], capture_output=True, text=True)
         assert done.stdout.splitlines()[1] == "0,20,5820000", done.stderr

@@ -82,9 +82,7 @@ def server(archive):
 
 def test_tables_are_those_of_the_command(server, archive):
     listed = rows(check(server.json("archive"), "/archive"))
-    same = command("archive", "list", archive, "--format", "json")
-    for name in ("job", "run", "commit", "rank", "trace", "path"):
-        assert [row[name] for row in listed] == [row[name] for row in same]
+    assert rows(command("archive", "list", archive, "--format", "json")) == listed
     assert all(row["steps"] == 8 and row["duration_us"] > 14_000 for row in listed)
     points = rows(check(server.json("archive/trend", job="llama"), "/archive/trend"))
     trend = command("archive", "trend", archive, "--format", "json")

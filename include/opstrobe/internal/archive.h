@@ -14,10 +14,11 @@
 extern "C" {
 #endif
 
-/* Returns a table as JSON from its rows: a JSON array of objects with the columns as members. `id` is the id of the table:
- * "archive_traces", "archive_trend", … Missing members and values of another type become null. The caller frees the text with
- * ops_free. */
-enum ops_code ops_archive_table(const char *id, struct ops_string rows, char **ret_text, size_t *ret_size, struct ops_error *error);
+/* Writes a table from its rows: a JSON array of objects with the columns as members. `id` is the id of the table: "archive_traces",
+ * "archive_trend", … Missing members and values of another type become null. At most `limit` rows are written, unless it is 0. `columns`
+ * is the width of a line of text; 0: any. The caller frees the text with ops_free. */
+enum ops_code ops_archive_table(const char *id, struct ops_string rows, enum ops_format format, size_t limit, size_t columns, char **ret_text,
+                                size_t *ret_size, struct ops_error *error);
 
 #ifdef __cplusplus
 }

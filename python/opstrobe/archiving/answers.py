@@ -24,6 +24,17 @@ if TYPE_CHECKING:
     Rows = list[dict[str, object]]
 
 
+def trace_rows(database: ArchiveDatabase, job: str | None = None) -> Rows:
+    """The rows of the table archive_traces, the newest first."""
+    return database.rows(
+        "select job, run, commit, rank, "
+        f"case when {DATED} then strftime(make_timestamp(start_ns // 1000), '%Y-%m-%d %H:%M:%S') else traces.date::varchar end as start, "
+        "traces.dur_ns / 1e3 as duration_us, steps, step_us, trace, path from traces left join "
+        "(select trace, count(*) as steps, median(dur_ns) / 1e3 as step_us from steps group by trace) using (trace) "
+        f"where {'true' if job is None else f'job = {quoted(job)}'} order by traces.date desc, start_ns desc, rank, trace"
+    )
+
+
 class Answers:
     def __init__(self, database: ArchiveDatabase, folder: str) -> None:
         self._database = database
@@ -42,13 +53,7 @@ class Answers:
         return {"rows": rows(question)}
 
     def _traces(self, question: Question) -> Rows:
-        return self._database.rows(
-            "select job, run, commit, rank, "
-            f"case when {DATED} then strftime(make_timestamp(start_ns // 1000), '%Y-%m-%d %H:%M:%S') else traces.date::varchar end as start, "
-            "traces.dur_ns / 1e3 as duration_us, steps, step_us, trace, path from traces left join "
-            "(select trace, count(*) as steps, median(dur_ns) / 1e3 as step_us from steps group by trace) using (trace) "
-            "order by traces.date desc, start_ns desc, rank, trace"
-        )
+        return trace_rows(self._database)
 
     def _series(self, question: Question) -> tuple[str, list[trend.Point], list[trend.Jump]]:
         metric = question.get("metric", "step_ms")

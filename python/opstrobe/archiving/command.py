@@ -11,7 +11,7 @@ import os
 import sys
 
 from opstrobe._command_parser import command_parser, examples_text, reason_of
-from opstrobe._core import format_bytes, format_change, format_duration, format_number
+from opstrobe._core import archive_table, format_bytes, format_change, format_duration, format_number
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -171,19 +171,17 @@ def _query(options: argparse.Namespace, query: str | None) -> int:
 
 
 def _list(options: argparse.Namespace) -> int:
-    from opstrobe.archiving.database import DATED
+    from opstrobe.archiving.answers import trace_rows
+    from opstrobe.archiving.database import ArchiveDatabase
+    from opstrobe.archiving.location import Location, check_job
 
-    which = f"where job = '{options.job}'" if options.job else ""
     if options.job:
-        from opstrobe.archiving.location import check_job
-
         check_job(options.job)
-    return _query(
-        options,
-        f"select job, date, run, commit, rank, case when {DATED} then make_timestamp(start_ns // 1000) end as start, "
-        "round(dur_ns / 1e9, 3) as seconds, trace, path "
-        f"from traces {which} order by traces.date desc, traces.start_ns desc, rank",
-    )
+    with contextlib.closing(ArchiveDatabase(Location(options.location))) as database:
+        rows = json.dumps(trace_rows(database, options.job or None))
+    width = os.get_terminal_size().columns if sys.stdout.isatty() else 0
+    sys.stdout.write(archive_table("archive_traces", rows, options.format, options.limit, width))
+    return 0
 
 
 def _trend(options: argparse.Namespace) -> int:

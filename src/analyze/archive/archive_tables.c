@@ -91,7 +91,8 @@ static const struct result_declaration *archive_find(const char *id)
 	return NULL;
 }
 
-enum ops_code ops_archive_table(const char *id, struct ops_string rows, char **ret_text, size_t *ret_size, struct ops_error *error)
+enum ops_code ops_archive_table(const char *id, struct ops_string rows, enum ops_format format, size_t limit, size_t columns, char **ret_text,
+                                size_t *ret_size, struct ops_error *error)
 {
 	const struct result_declaration *declaration = archive_find(id);
 	struct ops_json_walk cursor = ops_json_walk(rows.bytes, rows.size);
@@ -103,11 +104,15 @@ enum ops_code ops_archive_table(const char *id, struct ops_string rows, char **r
 	if (!declaration)
 		return ops_fault(error, OPS_INVALID, "table '%.80s' does not exist", id);
 	result_init(&result);
+	result.room = columns;
+	result.table.empty = declaration == &table_archive_traces ? "no traces" : NULL;
 	result_declare(&result.table, declaration, 0);
 	while (ops_json_next_element(&cursor, &row))
 		for (size_t i = 0; i < declaration->count; i++)
 			archive_add_cell(&result.table, &declaration->columns[i], row, &scratch);
-	if (scratch.failed || !result_write(&result, OPS_FORMAT_JSON, &out))
+	if (limit)
+		result_table_cut(&result.table, limit);
+	if (scratch.failed || !result_write(&result, format, &out))
 		code = ops_fault_memory(error);
 	ops_buffer_release(&scratch);
 	result_release(&result);

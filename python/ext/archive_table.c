@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The tables of an archive, as the command prints them.
+ */
+#include "ext.h"
+
+#include <string.h>
+
+#include <opstrobe/internal/archive.h>
+
+static const char *const archive_formats[] = {
+	[OPS_FORMAT_JSON] = "json", [OPS_FORMAT_TEXT] = "text", [OPS_FORMAT_CSV] = "csv", [OPS_FORMAT_MARKDOWN] = "markdown",
+};
+
+static PyObject *archive_table(PyObject *module, PyObject *arguments)
+{
+	const char *id, *rows, *name;
+	Py_ssize_t size, limit, columns;
+	size_t format = 0, written;
+	struct ops_error error;
+	char *text = NULL;
+	PyObject *shown;
+
+	(void)module;
+	if (!PyArg_ParseTuple(arguments, "ss#snn:archive_table", &id, &rows, &size, &name, &limit, &columns))
+		return NULL;
+	while (format < sizeof(archive_formats) / sizeof(*archive_formats) && strcmp(archive_formats[format], name) != 0)
+		format++;
+	if (format == sizeof(archive_formats) / sizeof(*archive_formats) || limit < 0 || columns < 0)
+		return PyErr_Format(PyExc_ValueError, "invalid format '%s', limit %zd or width %zd", name, limit, columns);
+	if (ops_archive_table(id, (struct ops_string){rows, (size_t)size}, (enum ops_format)format, (size_t)limit, (size_t)columns, &text, &written, &error))
+		return ops_ext_raise(&error);
+	shown = ops_ext_text(text, written);
+	ops_free(text);
+	return shown;
+}
+
+static PyMethodDef archive_methods[] = {
+	{"archive_table", archive_table, METH_VARARGS,
+	 "archive_table(id: str, rows: str, format: str, limit: int, columns: int) -> str\n\nA table of an archive from a JSON array of its rows, in the\n"
+	 "format json, text, csv or markdown. `limit`: maximum number of rows, 0: all; `columns`: width of a line of text, 0: any."},
+	{NULL, NULL, 0, NULL},
+};
+
+int ops_ext_add_archive_table(PyObject *module)
+{
+	return PyModule_AddFunctions(module, archive_methods);
+}
