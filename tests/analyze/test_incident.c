@@ -27,8 +27,10 @@
 #define SLOW(members) \
 	"{\"trigger\":\"slow_step\",\"time_ns\":1700000000000000000,\"process\":\"train\",\"pid\":7,\"tid\":7,\"rank\":null," \
 	"\"step\":{\"number\":57,\"duration_ns\":1200000000,\"usual_ns\":20000000,\"goes_on\":false}," members "}"
-#define OVER(waited, collecting) \
-	"\"over\":{\"duration_ns\":1000000000,\"ran_ns\":1,\"waited_ns\":" #waited ",\"collecting_ns\":" #collecting "}"
+#define OVER_WITH(waited, collecting, faults) \
+	"\"over\":{\"duration_ns\":1000000000,\"ran_ns\":1,\"waited_ns\":" #waited ",\"collecting_ns\":" #collecting \
+	",\"minor_faults\":0,\"major_faults\":" #faults "}"
+#define OVER(waited, collecting) OVER_WITH(waited, collecting, 0)
 
 static void expect(const char *facts, const char *cause, const char *kind)
 {
@@ -56,6 +58,11 @@ static void slow_steps(void **state)
 	       "Garbage collection at /home/train.py:12 in f, 80.0 %", "garbage_collection");
 	expect(SLOW(OVER(700000000, 0) ",\"sample_count\":1,\"samples\":[" SAMPLE(1, "R", "null", FRAME("/home/train.py", 12, "f")) "]"),
 	       "Waiting for a CPU", "waited_for_cpu");
+	/* 0.42 s of the 0.7 s in which it did not wait for a processor */
+	expect(SLOW(OVER_WITH(300000000, 0, 4200) ",\"sample_count\":1,\"samples\":[" SAMPLE(1, "R", "null", FRAME("/home/train.py", 12, "f")) "]"),
+	       "Reading memory pages from a disk", "page_faults");
+	expect(SLOW(OVER_WITH(0, 0, 4200) ",\"sample_count\":1,\"samples\":[" SAMPLE(1, "R", "null", FRAME("/home/train.py", 12, "f")) "]"),
+	       "Running at /home/train.py:12", "computing");
 	expect(SLOW("\"sample_count\":1,\"samples\":[" SAMPLE(1, "S", WAITS, FRAME("/home/train.py", 12, "f")) "],\"threads\":["
 	            THREAD(7, "S", WAITS, FRAME("/home/train.py", 12, "f")) ","
 	            THREAD(8, "S", SLEEPS, FRAME("/home/save.py", 30, "save")) "]"),

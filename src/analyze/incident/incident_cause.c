@@ -381,7 +381,8 @@ static void explain_slow(struct incident_cause *cause, const struct incident_fac
 	double share = 0, over_ns = fmax(1, (double)facts->over_ns);
 	const struct incident_stack *stack = samples_find(facts, &share);
 	double collecting = (double)facts->collecting_ns / over_ns, waited = (double)facts->waited_ns / over_ns;
-	double faulted = (double)facts->major_faults * FAULT_NS / over_ns;
+	/* Of the time in which it did not wait for a processor, which takes longer for everything. */
+	double faulted = (double)facts->major_faults * FAULT_NS / fmax(1, over_ns - (double)facts->waited_ns);
 
 	if (stack)
 		cause_set_doing(cause, incident_stack_doing(stack), stack);

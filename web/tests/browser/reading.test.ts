@@ -51,7 +51,7 @@ async function writeSlow(): Promise<string> {
 }
 
 test("a page at once, then how far reading is, then the view by itself", async () => {
-	server = await Server.start(await writeSlow());
+	server = await Server.startBehind(await writeSlow());
 	const tab = await Tab.open(browser, server.at("operators", server.trace("slow")));
 	const { page } = tab;
 	await page.getByRole("progressbar", { name: "Reading slow.pt.trace.json" }).waitFor();
@@ -82,7 +82,7 @@ test("what cannot be read says at which byte, and why", async () => {
 });
 
 test("a view of several traces shows what it waits for", async () => {
-	server = await Server.start(recorded, await writeSlow());
+	server = await Server.startBehind(recorded, await writeSlow());
 	const tab = await Tab.open(browser, server.at("diff", server.trace("train"), `base=${server.trace("slow").id}`));
 	await tab.page.getByRole("progressbar", { name: "Reading slow.pt.trace.json" }).first().waitFor(); // of the tables, and of the flame graph
 	await readGrid(tab.page, "Operators of both traces");
