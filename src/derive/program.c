@@ -94,6 +94,7 @@ struct wrapping {
 	uint8_t *library; /* bits by row: a call of a library function or a C function */
 	uint8_t *works;   /* bits by row: the call does more than call library functions */
 	uint32_t *only;   /* by row: the only call inside it that does work, or SEVERAL; OPS_NONE: none */
+	int32_t *votes;   /* by name: calls with only one call inside that take little time beside it, less those that take more */
 	uint32_t *into;
 	size_t count;
 };
@@ -124,23 +125,26 @@ static bool find_library_calls(struct wrapping *w, const struct ops_trace *trace
 	return known != NULL;
 }
 
-static bool is_wrapper(const struct wrapping *w, uint32_t row)
+/* A library function that makes only one call that does work. */
+static bool is_forwarding(const struct wrapping *w, uint32_t row)
+{
+	return w->only[row] < SEVERAL && ops_bit(w->library, row);
+}
+
+static bool takes_little(const struct wrapping *w, uint32_t row)
 {
 	const struct ops_events *events = w->events;
 	uint32_t inner = w->only[row];
-	uint64_t duration_ns, inner_ns, most_ns;
+	uint64_t duration_ns = (uint64_t)events->end_ns[row] - (uint64_t)events->start_ns[row];
+	uint64_t inner_ns = (uint64_t)events->end_ns[inner] - (uint64_t)events->start_ns[inner];
+	uint64_t most_ns = duration_ns / WRAPPER_PART > WRAPPER_NS ? duration_ns / WRAPPER_PART : WRAPPER_NS;
 
-	if (inner >= SEVERAL || !ops_bit(w->library, row))
-		return false;
-	duration_ns = (uint64_t)events->end_ns[row] - (uint64_t)events->start_ns[row];
-	inner_ns = (uint64_t)events->end_ns[inner] - (uint64_t)events->start_ns[inner];
-	most_ns = duration_ns / WRAPPER_PART > WRAPPER_NS ? duration_ns / WRAPPER_PART : WRAPPER_NS;
 	return inner_ns >= duration_ns || duration_ns - inner_ns <= most_ns;
 }
 
 /* Parents come before their children, so a walk from the last row up has seen all rows inside a call before the call
  * itself. */
-static void find_wrappers(struct wrapping *w)
+static void find_only_calls(struct wrapping *w)
 {
 	const struct ops_events *events = w->events;
 
@@ -149,14 +153,25 @@ static void find_wrappers(struct wrapping *w)
 
 		if (w->only[row] != OPS_NONE || !ops_bit(w->library, row))
 			ops_bit_set(w->works, row);
-		if (is_wrapper(w, (uint32_t)row)) {
-			uint32_t inner = w->only[row];
-
-			w->into[row] = w->into[inner] == OPS_NONE ? inner : w->into[inner];
-			w->count++;
-		}
+		if (is_forwarding(w, (uint32_t)row))
+			w->votes[events->name[row]] += takes_little(w, (uint32_t)row) ? 1 : -1;
 		if (parent != OPS_NONE && ops_bit(w->works, row))
 			w->only[parent] = w->only[parent] == OPS_NONE ? (uint32_t)row : SEVERAL;
+	}
+}
+
+/* The calls of a function are wrappers alike, if half of them take little time, since the thread may lose its processor in any. */
+static void find_wrappers(struct wrapping *w)
+{
+	const struct ops_events *events = w->events;
+
+	for (size_t row = events->count; row-- > 0;) {
+		uint32_t inner = w->only[row];
+
+		if (!is_forwarding(w, (uint32_t)row) || w->votes[events->name[row]] < 0)
+			continue;
+		w->into[row] = w->into[inner] == OPS_NONE ? inner : w->into[inner];
+		w->count++;
 	}
 	for (size_t row = 0; w->count && row < events->count; row++) {
 		uint32_t parent = events->parent[row];
@@ -244,10 +259,13 @@ static void wrappers_derive(const struct ops_trace *trace, struct ops_derived_ob
 	w.library = ops_alloc_zeroed(count / 8 + 1, 1);
 	w.works = ops_alloc_zeroed(count / 8 + 1, 1);
 	w.only = ops_alloc_none(count + 1);
+	w.votes = ops_alloc_zeroed(ops_trace_string_count(trace) + 1, sizeof(*w.votes));
 	w.into = ops_alloc_none(count + 1);
-	done = wrappers && w.library && w.works && w.only && w.into && find_library_calls(&w, trace);
-	if (done)
+	done = wrappers && w.library && w.works && w.only && w.votes && w.into && find_library_calls(&w, trace);
+	if (done) {
+		find_only_calls(&w);
 		find_wrappers(&w);
+	}
 	done = done && fold_launchers(&w, trace);
 	if (done)
 		wrappers->count = w.count;
@@ -258,6 +276,7 @@ static void wrappers_derive(const struct ops_trace *trace, struct ops_derived_ob
 	ops_free(w.library);
 	ops_free(w.works);
 	ops_free(w.only);
+	ops_free(w.votes);
 	ops_free(w.into);
 	if (done)
 		*ret_made = (struct ops_derived_object){wrappers, free_wrappers, w.count ? (count + 1) * sizeof(*w.into) : 0};

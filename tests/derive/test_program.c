@@ -73,6 +73,10 @@ static void functions_that_do_something_stay(void **state)
 	expect(FUNCTION("torch/a.py(1): slow", 0, 100) OPERATOR("aten::mm", 1, 79), NULL, 0);
 	expect(FUNCTION("torch/a.py(1): none", 0, 100) FUNCTION("torch/a.py(2): leaf", 1, 98), NULL, 0);
 	EXPECT(FUNCTION("torch/a.py(1): quick", 0, 1000) OPERATOR("aten::mm", 1, 950), {"torch/a.py(1): quick", "aten::mm"});
+	/* In one of three calls the thread lost its processor. */
+	EXPECT(FUNCTION("torch/a.py(1): often", 0, 25) OPERATOR("aten::mm", 1, 5) FUNCTION("torch/a.py(1): often", 100, 500) OPERATOR("aten::add", 101, 5)
+	               FUNCTION("torch/a.py(1): often", 700, 25) OPERATOR("aten::mul", 701, 5),
+	       {"torch/a.py(1): often", "aten::mm"}, {"torch/a.py(1): often", "aten::mm"}, {"torch/a.py(1): often", "aten::mm"});
 	EXPECT(FUNCTION("torch/a.py(1): short", 0, 25) OPERATOR("aten::mm", 1, 5), {"torch/a.py(1): short", "aten::mm"});
 }
 
