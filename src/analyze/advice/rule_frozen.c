@@ -21,7 +21,7 @@ static const char *const random_names[] = {"*rand*", "*dropout*", "*bernoulli*",
 struct frozen {
 	const uint8_t *random;   /* by string */
 	struct ops_map written;  /* storages that an operator writes to */
-	struct ops_map passing;  /* storages that are allocated or freed during steps, whose addresses come back */
+	struct ops_map passing;  /* storages that are allocated during steps, or later; their addresses come back */
 	uint8_t *is_excluded;    /* by row: the call trains, draws random numbers, or reads parameters that change */
 	uint32_t *visited;       /* by node: the call for which its inputs were followed */
 	uint64_t calls;
@@ -34,7 +34,7 @@ static bool add_passing(struct frozen *frozen, const struct advice *advice)
 	const struct ops_memory_record *records = ops_trace_memory(advice->trace, &count);
 
 	for (size_t i = 0; steps && i < count; i++)
-		if (records[i].time_ns >= advice->views->steps.items[0].host_start_ns && !ops_map_add(&frozen->passing, records[i].address, 1))
+		if (records[i].bytes > 0 && records[i].time_ns >= advice->views->steps.items[0].host_start_ns && !ops_map_add(&frozen->passing, records[i].address, 1))
 			return false;
 	return true;
 }

@@ -33,17 +33,8 @@ export class Server {
 		this.traces = traces;
 	}
 
-	static start(...paths: string[]): Promise<Server> {
-		return Server.run(OPSTROBE, "serve", ...paths);
-	}
-
-	/** Starts one that lets everything else run first, so that on a busy machine reading takes longer than opening a page, too. */
-	static startBehind(...paths: string[]): Promise<Server> {
-		return Server.run("nice", "-n", "19", OPSTROBE, "serve", ...paths);
-	}
-
-	private static async run(program: string, ...words: string[]): Promise<Server> {
-		const child = spawn(program, words, { stdio: ["ignore", "pipe", "inherit"] });
+	static async start(...paths: string[]): Promise<Server> {
+		const child = spawn(OPSTROBE, ["serve", ...paths], { stdio: ["ignore", "pipe", "inherit"] });
 		const url = await new Promise<string>((found, failed) => {
 			let text = "";
 			child.stdout.on("data", (data: Buffer) => {
