@@ -94,7 +94,7 @@ struct wrapping {
 	uint8_t *library; /* bits by row: a call of a library function or a C function */
 	uint8_t *works;   /* bits by row: the call does more than call library functions */
 	uint32_t *only;   /* by row: the only call inside it that does work, or SEVERAL; OPS_NONE: none */
-	int32_t *votes;   /* by name: calls with only one call inside that take little time beside it, less those that take more */
+	int32_t *votes;   /* by name: calls with only one call inside that take little time next to it, less those that take more */
 	uint32_t *into;
 	size_t count;
 };
@@ -131,7 +131,7 @@ static bool is_forwarding(const struct wrapping *w, uint32_t row)
 	return w->only[row] < SEVERAL && ops_bit(w->library, row);
 }
 
-static bool takes_little(const struct wrapping *w, uint32_t row)
+static bool is_brief(const struct wrapping *w, uint32_t row)
 {
 	const struct ops_events *events = w->events;
 	uint32_t inner = w->only[row];
@@ -154,7 +154,7 @@ static void find_only_calls(struct wrapping *w)
 		if (w->only[row] != OPS_NONE || !ops_bit(w->library, row))
 			ops_bit_set(w->works, row);
 		if (is_forwarding(w, (uint32_t)row))
-			w->votes[events->name[row]] += takes_little(w, (uint32_t)row) ? 1 : -1;
+			w->votes[events->name[row]] += is_brief(w, (uint32_t)row) ? 1 : -1;
 		if (parent != OPS_NONE && ops_bit(w->works, row))
 			w->only[parent] = w->only[parent] == OPS_NONE ? (uint32_t)row : SEVERAL;
 	}
