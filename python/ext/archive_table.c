@@ -16,10 +16,10 @@ static PyObject *archive_table(PyObject *module, PyObject *arguments)
 {
 	const char *id, *rows, *name;
 	Py_ssize_t size, limit, columns;
-	size_t format = 0, written;
+	size_t format = 0, written = 0;
 	struct ops_error error;
+	enum ops_code code;
 	char *text = NULL;
-	PyObject *shown;
 
 	(void)module;
 	if (!PyArg_ParseTuple(arguments, "ss#snn:archive_table", &id, &rows, &size, &name, &limit, &columns))
@@ -28,11 +28,8 @@ static PyObject *archive_table(PyObject *module, PyObject *arguments)
 		format++;
 	if (format == sizeof(archive_formats) / sizeof(*archive_formats) || limit < 0 || columns < 0)
 		return PyErr_Format(PyExc_ValueError, "invalid format '%s', limit %zd or width %zd", name, limit, columns);
-	if (ops_archive_table(id, (struct ops_string){rows, (size_t)size}, (enum ops_format)format, (size_t)limit, (size_t)columns, &text, &written, &error))
-		return ops_ext_raise(&error);
-	shown = ops_ext_text(text, written);
-	ops_free(text);
-	return shown;
+	code = ops_archive_table(id, (struct ops_string){rows, (size_t)size}, (enum ops_format)format, (size_t)limit, (size_t)columns, &text, &written, &error);
+	return ops_ext_result_text(code, text, written, &error);
 }
 
 static PyMethodDef archive_methods[] = {

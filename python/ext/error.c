@@ -66,6 +66,17 @@ PyObject *ops_ext_text(const char *bytes, size_t size)
 	return text;
 }
 
+PyObject *ops_ext_result_text(enum ops_code code, char *text, size_t size, const struct ops_error *error)
+{
+	PyObject *result;
+
+	if (code)
+		return ops_ext_raise(error);
+	result = ops_ext_text(text, size);
+	ops_free(text);
+	return result;
+}
+
 PyObject *ops_ext_text_bytes(PyObject *text)
 {
 	return PyUnicode_AsEncodedString(text, "utf-8", "surrogatepass");

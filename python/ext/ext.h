@@ -95,7 +95,9 @@ PyObject *ops_ext_raise(const struct ops_error *error);
 /* Converts any bytes to a str: UTF-8; if necessary with encoded lone surrogates; else undecodable bytes become U+DC80…U+DCFF
  * (surrogateescape). */
 PyObject *ops_ext_text(const char *bytes, size_t size);
-/* The inverse: the bytes of a str, including lone surrogates, as a new bytes object. */
+/* Converts a text that a function returned with a code, and frees it; raises the error if the code is one. */
+PyObject *ops_ext_result_text(enum ops_code code, char *text, size_t size, const struct ops_error *error);
+/* The inverse of ops_ext_text: the bytes of a str, including lone surrogates, as a new bytes object. */
 PyObject *ops_ext_text_bytes(PyObject *text);
 
 #endif

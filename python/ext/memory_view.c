@@ -77,7 +77,6 @@ static PyObject *memory_peak(PyObject *object, PyObject *args)
 	enum ops_code code;
 	char *text;
 	size_t size;
-	PyObject *result;
 
 	if (!PyArg_ParseTuple(args, "iinp:peak", &type, &index, &top, &json))
 		return NULL;
@@ -89,11 +88,7 @@ static PyObject *memory_peak(PyObject *object, PyObject *args)
 	OPS_EXT_WITHOUT_GIL(code = json ? ops_memory_peak_json(timeline, &peak, rows, &text, &size, &error)
 	                                : ops_memory_peak_text(timeline, &peak, rows, 0, &text, &size, &error));
 	ops_memory_peak_release(&peak);
-	if (code)
-		return ops_ext_raise(&error);
-	result = ops_ext_text(text, size);
-	ops_free(text);
-	return result;
+	return ops_ext_result_text(code, text, size, &error);
 }
 
 /* Makes one key for each block. Returns NULL with an exception set. */

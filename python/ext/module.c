@@ -15,17 +15,14 @@
 static PyObject *module_tables_json(PyObject *module, PyObject *unused)
 {
 	struct ops_error error;
-	PyObject *result;
+	enum ops_code code;
 	size_t size;
 	char *text;
 
 	(void)module;
 	(void)unused;
-	if (ops_arrow_tables_json(&text, &size, &error))
-		return ops_ext_raise(&error);
-	result = PyUnicode_DecodeUTF8(text, (Py_ssize_t)size, NULL);
-	ops_free(text);
-	return result;
+	code = ops_arrow_tables_json(&text, &size, &error);
+	return ops_ext_result_text(code, text, size, &error);
 }
 
 static PyObject *module_clock(PyObject *module, PyObject *unused)

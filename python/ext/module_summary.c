@@ -51,17 +51,12 @@ static void summary_dealloc(PyObject *object)
 static PyObject *module_summary_text_of(struct summary_object *self, const struct ops_module_text_options *options)
 {
 	struct ops_error error;
-	PyObject *result;
 	enum ops_code code;
 	size_t size;
 	char *text;
 
 	OPS_EXT_WITHOUT_GIL(code = ops_module_text(self->tree, options, &text, &size, &error));
-	if (code)
-		return ops_ext_raise(&error);
-	result = ops_ext_text(text, size);
-	ops_free(text);
-	return result;
+	return ops_ext_result_text(code, text, size, &error);
 }
 
 static PyObject *summary_str(PyObject *self)

@@ -10,18 +10,6 @@
 #include <opstrobe/internal/views.h>
 #include <opstrobe/query.h>
 
-/* Returns the text as a Python string, and frees it. The text is UTF-8, whatever names contain. */
-static PyObject *trace_views_make_text(enum ops_code code, char *text, size_t size, const struct ops_error *error)
-{
-	PyObject *result;
-
-	if (code)
-		return ops_ext_raise(error);
-	result = PyUnicode_DecodeUTF8(text, (Py_ssize_t)size, NULL);
-	ops_free(text);
-	return result;
-}
-
 PyObject *ops_ext_trace_views_json(PyObject *object, PyObject *arguments)
 {
 	const struct ops_trace *trace = ((struct trace_object *)object)->trace;
@@ -37,7 +25,7 @@ PyObject *ops_ext_trace_views_json(PyObject *object, PyObject *arguments)
 	if (ops_rules_parse(name, &rules, &error))
 		return ops_ext_raise(&error);
 	OPS_EXT_WITHOUT_GIL(code = ops_views_json(trace, rules, &text, &size, &error));
-	return trace_views_make_text(code, text, size, &error);
+	return ops_ext_result_text(code, text, size, &error);
 }
 
 static PyObject *advice_in(PyObject *object, enum ops_format format)
@@ -49,7 +37,7 @@ static PyObject *advice_in(PyObject *object, enum ops_format format)
 	size_t size = 0;
 
 	OPS_EXT_WITHOUT_GIL(code = ops_advise(&worker, 1, format, &text, &size, &error));
-	return trace_views_make_text(code, text, size, &error);
+	return ops_ext_result_text(code, text, size, &error);
 }
 
 PyObject *ops_ext_trace_advice_json(PyObject *object, PyObject *unused)
@@ -80,7 +68,7 @@ PyObject *ops_ext_trace_diff_json(PyObject *object, PyObject *arguments)
 	if (ops_rules_parse(name, &options.rules, &error))
 		return ops_ext_raise(&error);
 	OPS_EXT_WITHOUT_GIL(code = ops_diff(base, ((struct trace_object *)other)->trace, &options, &text, &size, NULL, &error));
-	return trace_views_make_text(code, text, size, &error);
+	return ops_ext_result_text(code, text, size, &error);
 }
 
 PyObject *ops_ext_trace_query(PyObject *object, PyObject *arguments)
@@ -96,7 +84,7 @@ PyObject *ops_ext_trace_query(PyObject *object, PyObject *arguments)
 	if (!PyArg_ParseTuple(arguments, "ss:query", &id, &options.args))
 		return NULL;
 	OPS_EXT_WITHOUT_GIL(code = ops_query(&(struct ops_run){.ranks = &rank, .count = 1}, id, &options, &text, &size, &error));
-	return trace_views_make_text(code, text, size, &error);
+	return ops_ext_result_text(code, text, size, &error);
 }
 
 PyObject *ops_ext_trace_roofline(PyObject *object, PyObject *arguments)
@@ -120,5 +108,5 @@ PyObject *ops_ext_trace_roofline(PyObject *object, PyObject *arguments)
 	options.rows_max = (size_t)rows_max;
 	options.format = as_json ? OPS_FORMAT_JSON : OPS_FORMAT_TEXT;
 	OPS_EXT_WITHOUT_GIL(code = ops_roofline(trace, &options, &text, &size, &error));
-	return trace_views_make_text(code, text, size, &error);
+	return ops_ext_result_text(code, text, size, &error);
 }

@@ -324,7 +324,7 @@ struct advice {
 	const struct ops_views *views;
 	struct ops_views own_views; /* without nodes if the trace does not keep any */
 	uint32_t has;          /* enum advice_need */
-	OPS_ARRAY(uint32_t) named; /* the first row of each name; a trace also has strings that are no names of events */
+	OPS_ARRAY(uint32_t) named; /* the first row of each name; a trace also has other strings */
 	struct advice_machine machine;
 	int64_t *ns;           /* by row: total and self time, without waits and the overhead of recording. With a
 	                        * device, the costs of host rows on it (advice_device.c) */

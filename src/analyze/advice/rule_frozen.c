@@ -25,7 +25,7 @@ struct frozen {
 	uint8_t *is_excluded;    /* by row: the call trains, draws random numbers, or reads parameters that change */
 	uint32_t *visited;       /* by node: the call for which its inputs were followed */
 	uint64_t calls;
-	uint64_t trained;        /* operators with a backward pass */
+	bool trains;             /* an operator has a backward pass */
 };
 
 static bool add_passing(struct frozen *frozen, const struct advice *advice)
@@ -97,7 +97,7 @@ static void exclude_calls(struct frozen *frozen, const struct advice *advice)
 	for (uint32_t row = 0; row < advice->events->count; row++) {
 		if (!advice_is_operator(advice, row) || !advice_counts(advice, row))
 			continue;
-		frozen->trained += advice->backward_ns[row] > 0;
+		frozen->trains |= advice->backward_ns[row] > 0;
 		if (advice->backward_ns[row] > 0 || frozen->random[advice->events->name[row]] || reads_changing_parameter(frozen, advice, row))
 			exclude(frozen, advice, row);
 	}
@@ -126,7 +126,7 @@ static bool rule_frozen_find(const struct advice *advice, struct advice_result *
 
 	if (done)
 		exclude_calls(&frozen, advice);
-	for (uint32_t row = 0; done && frozen.trained && row < advice->events->count; row++)
+	for (uint32_t row = 0; done && frozen.trains && row < advice->events->count; row++)
 		frozen.calls += advice_add_outermost(result, row, is_frozen(&frozen, advice, row), ADVICE_IN_BACKWARD | ADVICE_IN_LOADER | ADVICE_IN_OPTIMIZER);
 	/* Most steps have no evaluation, such as one after each epoch. */
 	if (done && advice_per_step(advice, frozen.calls) < CALLS_MIN)

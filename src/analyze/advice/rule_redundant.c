@@ -186,6 +186,8 @@ static void add_product(struct redundant *all, struct advice_result *result, uin
 	const struct data_node *node = &advice->flow->nodes[row];
 	const struct data_use *most = NULL;
 	double share = 0;
+	uint32_t call;
+	bool is_solved;
 
 	if (!is_counted(all, advice, row) ||
 	    !advice_counts(advice, row) || advice_is_claimed(result, row) ||
@@ -207,19 +209,17 @@ static void add_product(struct redundant *all, struct advice_result *result, uin
 	all->content += (double)most->bytes * (1 - share);
 	all->seen |= advice->contents[most->value].kind;
 	note_tensor(all, advice, row, most, &advice->contents[most->value]);
-	if (is_diagonal_solved(advice, row, most)) {
-		uint32_t call = distribution_around(advice, row);
-
-		if (call != OPS_NONE) {
-			result->claimed[row] = 1;
-			advice_add_at(result, advice->site[call], row, advice_claim_share(result, call, INDEPENDENT_SAVES * advice_work_share(advice, row)));
-			return;
-		}
+	is_solved = is_diagonal_solved(advice, row, most);
+	call = is_solved ? distribution_around(advice, row) : OPS_NONE;
+	if (call != OPS_NONE) {
+		result->claimed[row] = 1;
+		advice_add_at(result, advice->site[call], row, advice_claim_share(result, call, INDEPENDENT_SAVES * advice_work_share(advice, row)));
+		return;
 	}
 	if (all->scatters[advice->events->name[row]])
 		share = INDEX_SAVES;
 	/* A running sum adds each element once. */
-	if (advice->contents[most->value].triangle || is_diagonal_solved(advice, row, most))
+	if (advice->contents[most->value].triangle || is_solved)
 		share = 1;
 	advice_add_share(result, row, share * advice_work_share(advice, row));
 	add_enlargement(all, result, row, most, share);

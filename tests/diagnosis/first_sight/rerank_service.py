@@ -8,7 +8,7 @@ import torch
 
 
 def export_factors(n_users, n_items, dim, seed=0):
-    """Stands in for the nightly factorisation job; it writes (dim, n) matrices."""
+    """What the nightly factorisation job writes: (dim, n) matrices."""
     g = torch.Generator().manual_seed(seed)
     return {
         "user_factors": torch.randn(dim, n_users, generator=g) / dim**0.5,
