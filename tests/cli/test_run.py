@@ -9,10 +9,12 @@ import subprocess
 import textwrap
 import urllib.request
 import zipfile
+from decimal import Decimal
 
 import pytest
 from installed import OPSTROBE, PYTHON
 
+NANOSECOND = Decimal("0.001")  # in the microseconds of a trace
 WORK = "import torch\ntorch.ones(2) + torch.ones(2)\n"
 
 
@@ -30,7 +32,7 @@ def program(tmp_path):
 def events(path):
     opened = gzip.open if str(path).endswith(".gz") else open
     with opened(path, "rt", encoding="utf-8", errors="surrogatepass") as file:
-        return json.load(file)["traceEvents"]
+        return json.load(file, parse_float=Decimal)["traceEvents"]
 
 
 def names(path, category="cpu_op"):
@@ -274,7 +276,7 @@ def step_ranges(path):
     """(number, start, end) of all steps of a trace, which may overlap nobody."""
     rows = [row for row in events(path) if row["name"].startswith("ProfilerStep#")]
     steps = sorted((int(row["name"].partition("#")[2]), row["ts"], row["ts"] + row["dur"]) for row in rows)
-    assert all(before[2] <= after[1] + 0.002 for before, after in zip(steps, steps[1:], strict=False))
+    assert all(before[2] <= after[1] + 2 * NANOSECOND for before, after in zip(steps, steps[1:], strict=False))
     return steps
 
 
@@ -426,8 +428,8 @@ def test_steps_begin_and_end_between_calls(tmp_path, program, opstrobe):
         calls = sorted((row for row in host if row["name"].endswith(": advance")), key=lambda row: row["ts"])
         assert len(steps) == len(calls) == 6
         for step, call, following in zip(steps, calls, [*steps[1:], None], strict=True):
-            assert step["ts"] <= call["ts"] and call["ts"] + call["dur"] <= step["ts"] + step["dur"] + 0.001
-            assert following is None or step["ts"] + step["dur"] == pytest.approx(following["ts"], abs=0.001)
+            assert step["ts"] <= call["ts"] and call["ts"] + call["dur"] <= step["ts"] + step["dur"] + NANOSECOND
+            assert following is None or step["ts"] + step["dur"] == pytest.approx(following["ts"], abs=NANOSECOND)
             loads = [
                 row["ts"] for row in host if row["name"].startswith("enumerate(DataLoader)") and row["ts"] < call["ts"]
             ]

@@ -13,12 +13,14 @@ import re
 import shutil
 import subprocess
 import sys
+from decimal import Decimal
 
 import pytest
 
 import opstrobe
 from opstrobe import ProfilerActivity, doctor
 
+NANOSECOND = Decimal("0.001")  # in the microseconds of a trace, of which a float loses some after weeks of uptime
 DRIFT_US = 0.05  # what the device's clock may gain or lose in such a time
 SOURCE = pathlib.Path(__file__).resolve().parents[1] / "gpu" / "fake_cupti"
 PRELUDE = """
@@ -108,7 +110,7 @@ print(json.dumps([prof.use_device, prof.profiler.use_device]))
 """,
     )
     assert found == ["cuda", "cuda"]
-    trace = json.loads(path.read_text())
+    trace = json.loads(path.read_text(), parse_float=Decimal)
     rows = trace["traceEvents"]
     by_category = {}
     for row in rows:
@@ -130,8 +132,8 @@ print(json.dumps([prof.use_device, prof.profiler.use_device]))
     assert [row["name"] for row in over] == ["step"] * 3
     for row, kernel, copy in zip(over, kernels, copies):
         # as in Kineto: a nanosecond before the first, two ns longer than all
-        assert row["ts"] == pytest.approx(min(kernel["ts"], copy["ts"]) - 0.001, abs=0.0006)
-        assert row["ts"] + row["dur"] == pytest.approx(kernel["ts"] + kernel["dur"] + 0.001, abs=0.0016)
+        assert row["ts"] == min(kernel["ts"], copy["ts"]) - NANOSECOND
+        assert row["ts"] + row["dur"] == kernel["ts"] + kernel["dur"] + NANOSECOND
     assert len(by_category["ac2g"]) == 2 * 6
     assert trace["deviceProperties"][0]["name"] == "NVIDIA H100 80GB HBM3"
     assert {"GPU 0", "CPU"} == {row["args"]["labels"] for row in rows if row.get("name") == "process_labels"}
@@ -535,7 +537,7 @@ replay({str(paths[1])!r}, CuspyConfig())
 print("null")
 """,
     )
-    asked, usual = (json.loads(path.read_text())["traceEvents"] for path in paths)
+    asked, usual = (json.loads(path.read_text(), parse_float=Decimal)["traceEvents"] for path in paths)
     kernels = [row for row in asked if row.get("cat") == "kernel"]
     ends = {row["args"]["graph node id"]: set() for row in kernels}
     starts = [row for row in asked if row.get("cat") == "ac2g" and row["ph"] == "s"]
@@ -547,7 +549,7 @@ print("null")
             ends[target["args"]["graph node id"]].add("call")
             continue
         (source,) = (row for row in kernels if row["ts"] <= arrow["ts"] < row["ts"] + row["dur"])
-        assert arrow["ts"] == pytest.approx(source["ts"] + source["dur"], abs=0.0021)
+        assert arrow["ts"] == pytest.approx(source["ts"] + source["dur"], abs=2 * NANOSECOND)
         assert source["args"]["correlation"] == target["args"]["correlation"]
         ends[target["args"]["graph node id"]].add(source["args"]["graph node id"])
     assert ends == {11: {"call"}, 12: {11}, 14: {12}}
