@@ -32,7 +32,8 @@ struct ops_trace_part {
 	 * correlations then get new ids. NULL: processes with equal ids are one process. */
 	const char *rank_name;
 	int64_t shift_ns; /* with `whole`: added to all times */
-	int64_t clip_from_ns, clip_to_ns; /* clips the spans of sessions (OPS_EVENT_TRACE); an empty interval: no clipping */
+	int64_t clip_from_ns, clip_to_ns; /* clips the spans of sessions (OPS_EVENT_TRACE) and Python functions; an empty
+	                                   * interval: no clipping */
 };
 
 /* Makes one trace from `count` parts of different traces. Without parts the trace is empty. Tracks of the same thread become one,
@@ -62,8 +63,10 @@ struct ops_trace_cut {
 	size_t tid_count;
 };
 
-/* Makes a trace of a range of time. Events that overlap its ends are complete; only the span of the session is clipped. Device
- * work is kept with the call that launched it. Counters are omitted. The caller owns one reference to `*ret_trace`. */
+/* Makes a trace of a range of time. Events that overlap its ends are complete, except for the span of the session and for Python
+ * functions that contain the complete range, which are clipped (OPS_EVENT_CUT): otherwise what they did before and after would be
+ * self time of the range. Device work is kept with the call that launched it. Counters are omitted. The caller owns one reference
+ * to `*ret_trace`. */
 enum ops_code ops_trace_cut(const struct ops_trace *trace, const struct ops_trace_cut *cut, struct ops_trace **ret_trace,
                             struct ops_error *error);
 /* Computes the range of the steps `first` to `last` ("ProfilerStep#3"). Returns false if the trace has none of them. */

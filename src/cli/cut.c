@@ -23,8 +23,9 @@
 static const char usage[] =
 	"usage: opstrobe cut [options] TRACE [--output] OUTPUT\n"
 	"\n"
-	"Extracts a part of a trace. Events that overlap the range are kept complete, and device\n"
-	"work is kept with the call that started it. Formats of OUTPUT:\n"
+	"Extracts a part of a trace. Events that overlap the range are kept complete, except for\n"
+	"Python functions around all of it, which are shortened to it. Device work is kept with\n"
+	"the call that started it. Formats of OUTPUT:\n"
 	CLI_FORMS
 	"\n"
 	"options:\n"

@@ -227,6 +227,8 @@ static int64_t between(int64_t time_ns, int64_t from_ns, int64_t to_ns)
 
 static void merge_part_clip(const struct ops_trace_part *part, struct ops_new_event *event)
 {
+	if (event->kind == OPS_EVENT_PYTHON_FUNCTION && event->start_ns < part->clip_from_ns)
+		event->flags |= OPS_EVENT_CUT;
 	event->start_ns = between(event->start_ns, part->clip_from_ns, part->clip_to_ns);
 	event->end_ns = between(event->end_ns, part->clip_from_ns, part->clip_to_ns);
 }
@@ -246,7 +248,8 @@ static void merge_part_copy_event(struct merge *merge, struct copier *copier, ui
 		.scope = e->scope[row],
 	};
 
-	if (e->kind[row] == OPS_EVENT_TRACE && copier->part->clip_from_ns < copier->part->clip_to_ns)
+	if ((e->kind[row] == OPS_EVENT_TRACE || e->kind[row] == OPS_EVENT_PYTHON_FUNCTION) &&
+	    copier->part->clip_from_ns < copier->part->clip_to_ns)
 		merge_part_clip(copier->part, &event);
 	event.sequence_nr = e->sequence_nr[row];
 	event.forward_thread = copy_thread_number(merge, copier, e->forward_thread[row]);

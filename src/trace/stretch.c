@@ -89,6 +89,16 @@ static void keep_device_rows(struct cutter *cutter)
 	}
 }
 
+/* Returns whether an event is clipped to the events of the range: a session, or a Python function around the complete range. */
+static bool stretch_clips(const struct cutter *cutter, uint32_t row)
+{
+	const struct ops_events *e = cutter->events;
+
+	return e->kind[row] == OPS_EVENT_TRACE ||
+	       (e->kind[row] == OPS_EVENT_PYTHON_FUNCTION && e->start_ns[row] < cutter->cut->from_ns &&
+	        e->end_ns[row] >= cutter->cut->to_ns);
+}
+
 static enum ops_code stretch_make(const struct cutter *cutter, struct ops_trace **ret_trace, struct ops_error *error)
 {
 	struct ops_trace_part part = {.trace = cutter->trace};
@@ -105,7 +115,7 @@ static enum ops_code stretch_make(const struct cutter *cutter, struct ops_trace 
 		if (!cutter->rows[row])
 			continue;
 		refs[part.ref_count++] = row;
-		if (cutter->events->kind[row] == OPS_EVENT_TRACE)
+		if (stretch_clips(cutter, row))
 			continue;
 		if (cutter->events->start_ns[row] < part.clip_from_ns)
 			part.clip_from_ns = cutter->events->start_ns[row];

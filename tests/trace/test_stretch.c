@@ -271,6 +271,43 @@ static void collectives_align_ranks(void **state)
 	assert_int_equal(aligned_by("cpu_op", "gloo:send 0->1"), 0);
 }
 
+/* The time of `main` before the step would be its self time in the step. `fit` only begins in it. */
+static void functions_around_the_range_are_clipped(void **state)
+{
+	static const char rows[] =
+		"[{\"ph\":\"X\",\"cat\":\"python_function\",\"name\":\"main\",\"pid\":5,\"tid\":1,\"ts\":0,\"dur\":1000},"
+		"{\"ph\":\"X\",\"cat\":\"python_function\",\"name\":\"train\",\"pid\":5,\"tid\":1,\"ts\":50,\"dur\":800},"
+		"{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"ProfilerStep#2\",\"pid\":5,\"tid\":1,\"ts\":100,\"dur\":100},"
+		"{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"a\",\"pid\":5,\"tid\":1,\"ts\":120,\"dur\":30},"
+		"{\"ph\":\"X\",\"cat\":\"python_function\",\"name\":\"fit\",\"pid\":5,\"tid\":2,\"ts\":150,\"dur\":80}]";
+	static const struct {
+		const char *name;
+		int64_t start_us, end_us, self_us;
+		bool cut;
+	} wanted[] = {{"main", 100, 230, 0, true}, {"train", 100, 230, 30, true}, {"a", 120, 150, 30, false}, {"fit", 150, 230, 80, false}};
+	struct ops_trace *trace = read_text(rows), *part;
+	const struct ops_events *e;
+	int64_t from, to;
+
+	(void)state;
+	assert_true(ops_trace_steps(trace, 2, 2, &from, &to));
+	part = cut(trace, (struct ops_trace_cut){from, to, NULL, 0});
+	e = ops_trace_events(part);
+	assert_int_equal(e->count, 5);
+	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
+		uint32_t row = 0;
+
+		while (strcmp(ops_trace_string(part, e->name[row]).bytes, wanted[i].name) != 0)
+			row++;
+		assert_int_equal(e->start_ns[row], wanted[i].start_us * 1000);
+		assert_int_equal(e->end_ns[row], wanted[i].end_us * 1000);
+		assert_int_equal(e->self_ns[row], wanted[i].self_us * 1000);
+		assert_int_equal((e->flags[row] & OPS_EVENT_CUT) != 0, wanted[i].cut);
+	}
+	ops_trace_unref(part);
+	ops_trace_unref(trace);
+}
+
 static void survives_failures(void **state)
 {
 	struct ops_trace *trace = read_text(text), *made = NULL;
@@ -310,6 +347,7 @@ int main(void)
 		cmocka_unit_test(merged_ranks_have_no_rank),
 		cmocka_unit_test(ranks_stay_apart),
 		cmocka_unit_test(collectives_align_ranks),
+		cmocka_unit_test(functions_around_the_range_are_clipped),
 		cmocka_unit_test(survives_failures),
 	};
 
