@@ -16,7 +16,7 @@ import { formatBytes, formatCount, formatScaled, formatShare, formatUs } from ".
 import { Calls } from "../widgets/calls";
 import { Select } from "../widgets/choice";
 import { timelineHref } from "../widgets/links";
-import { StepView } from "../widgets/step_choice";
+import { StepView, useSameSteps } from "../widgets/step_choice";
 import { Pairs } from "../widgets/tooltip";
 import { HEATS, type Heat, lastName, modelParts, openDepth, type Part, selfOf, totalOf } from "./model_parts";
 import { NoModules } from "./modules";
@@ -274,7 +274,7 @@ function Details(props: { source: DataSource; trace: string; part: Part; heat: H
 			<Pairs pairs={pairs.flatMap(([name, figure, has]): [string, string][] => (has ? [[name, figure]] : []))} />
 			<p class="detail-links">
 				{slowest.name !== "" && <a href={timelineHref(trace, { find: slowest.name })}>Calls in the timeline</a>}
-				{slowest.name !== "" && <a href={routeHref("stacks", trace, { find: pathOf(slowest) })}>Operators in it, as stacks</a>}
+				{slowest.name !== "" && <a href={routeHref("stacks", trace, { find: pathOf(slowest), ...useSameSteps() })}>Operators in it, as stacks</a>}
 				<a href={routeHref("modules", trace, { "modules.q": `"${pathOf(first)}"` })}>In the table</a>
 				{props.children}
 			</p>

@@ -9,7 +9,7 @@ import { formatCount, formatUs } from "../format/units";
 import { Calls } from "../widgets/calls";
 import { useRowChoice } from "../widgets/choice";
 import { timelineHref } from "../widgets/links";
-import { StepView } from "../widgets/step_choice";
+import { StepView, useSameSteps } from "../widgets/step_choice";
 import { Table } from "../widgets/table";
 import type { Column } from "../widgets/table_model";
 import { Pairs } from "../widgets/tooltip";
@@ -157,7 +157,7 @@ function OperatorDetail({ source, trace, row, device }: { source: DataSource; tr
 			<Calls source={source} trace={trace} of={{ name: row.name }} />
 			<p class="detail-links">
 				<a href={timelineHref(trace, { find: row.name })}>Its calls in the timeline</a>
-				<a href={routeHref("stacks", trace, { function: row.name })}>What calls it</a>
+				<a href={routeHref("stacks", trace, { function: row.name, ...useSameSteps() })}>What calls it</a>
 				{device && <a href={routeHref("kernels", trace, { by: "operator", "kernels.q": `"${row.name}"` })}>Its kernels</a>}
 			</p>
 		</>

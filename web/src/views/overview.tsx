@@ -15,6 +15,7 @@ import { Card, Cards, Meter } from "../widgets/cards";
 import { Choice } from "../widgets/choice";
 import { LineChart } from "../widgets/line_chart";
 import { timelineHref } from "../widgets/links";
+import { stepsText, useOpening } from "../widgets/step_choice";
 import { Table } from "../widgets/table";
 import type { Column } from "../widgets/table_model";
 import { Breakdown } from "./breakdown";
@@ -272,8 +273,10 @@ function Utilization({ gpu }: { gpu: Gpu }) {
 	);
 }
 
+/** Like stacks, those of the steps, unless they are nearly all of the trace: the figures above are of steps, too. */
 function TopOperators({ source, trace }: { source: DataSource; trace: TraceEntry }) {
-	const reply = useReply<OperatorsReply>(source, `traces/${trace.id}/views`, { parts: "flags,steps,operators,operators_by_input_shape,call_stacks" });
+	const { loading, steps } = useOpening(source, trace, true);
+	const reply = useReply<OperatorsReply>(source, loading ? undefined : `traces/${trace.id}/views`, { parts: "flags,steps,operators,operators_by_input_shape,call_stacks", steps });
 	return (
 		<section class="panel" aria-label="Operators with the most time">
 			<h2>Operators with the most time</h2>
@@ -288,7 +291,7 @@ function TopOperators({ source, trace }: { source: DataSource; trace: TraceEntry
 									const own = device ? row.device_self : row.host_self;
 									return (
 										<li key={row.name}>
-											<a class="name" title={row.name} href={routeHref("operators", trace.id, { "operators.q": `"${row.name}"` })}>
+											<a class="name" title={row.name} href={routeHref("operators", trace.id, { "operators.q": `"${row.name}"`, steps })}>
 												{row.name}
 											</a>
 											<span class="figure">{formatUs(own)}</span>
@@ -298,8 +301,8 @@ function TopOperators({ source, trace }: { source: DataSource; trace: TraceEntry
 								})}
 							</ul>
 							<p class="panel-foot">
-								<a href={routeHref("operators", trace.id)}>{`All ${operators.distinct} operators`}</a>
-								<span class="soft">{device ? ", by time on devices" : ", by self time on the CPU"}</span>
+								<a href={routeHref("operators", trace.id, { steps })}>{`All ${operators.distinct} operators`}</a>
+								<span class="soft">{`, by ${device ? "time on devices" : "self time on the CPU"}, of ${steps === undefined ? "the whole trace" : stepsText(steps)}`}</span>
 							</p>
 						</>
 					);

@@ -13,7 +13,7 @@ import { Card, Cards } from "../widgets/cards";
 import { useRowChoice } from "../widgets/choice";
 import { timelineHref } from "../widgets/links";
 import { hasPlace, POINTS_MAX, RooflineChart } from "../widgets/roofline_chart";
-import { StepView } from "../widgets/step_choice";
+import { StepView, useSameSteps } from "../widgets/step_choice";
 import { Table } from "../widgets/table";
 import type { Column } from "../widgets/table_model";
 
@@ -164,7 +164,7 @@ function RowDetail({ trace, by, row }: { trace: string; by: string; row: Rooflin
 			<p class="detail-links">
 				<a href={hrefOf(trace, by, row)}>{by === "kernel" ? "The kernel" : "The operator"}</a>
 				<a href={timelineHref(trace, { row: row.row })}>Its longest call in the timeline</a>
-				<a href={routeHref("stacks", trace, { function: row.name })}>What calls it</a>
+				<a href={routeHref("stacks", trace, { function: row.name, ...useSameSteps() })}>What calls it</a>
 			</p>
 		</>
 	);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Selection of the steps that a view covers: the complete trace, one step, or consecutive steps. In the address as
-// "steps=3:5".
+// "steps=3:5", or "steps=all" for the complete trace in a view that opens on the steps.
 import type { ComponentChildren } from "preact";
 import { useParam } from "../app/params";
 import type { ViewProps } from "../app/views";
@@ -9,12 +9,46 @@ import type { TraceEntry } from "../data/api";
 import type { TimelineReply } from "../data/replies";
 import { useReply } from "../data/reply";
 import type { DataSource, Query } from "../data/source";
+import { NEARLY_ALL, stepsApart } from "../data/steps_apart";
 import { Await } from "./await";
+
+const ALL = "all";
 
 /** Returns the selected steps in the form of the API; undefined: the complete trace. */
 export function useSteps(): string | undefined {
 	const [steps] = useParam("steps");
-	return steps === "" ? undefined : steps;
+	return steps === "" || steps === ALL ? undefined : steps;
+}
+
+/** Returns the parameter of the address with which any view covers what this one covers. */
+export function useSameSteps(): { steps: string } {
+	return { steps: useSteps() ?? ALL };
+}
+
+/** Returns all steps, in the form of the API, if a view with sums opens on them: `steps` is undefined for the complete trace. A
+ * report only has replies for that. */
+export function useOpening(source: DataSource, trace: TraceEntry, opens: boolean): { loading: boolean; steps: string | undefined } {
+	const asks = opens && source.kind === "http";
+	const timeline = useReply<TimelineReply>(source, asks ? `traces/${trace.id}/timeline` : undefined);
+	return { loading: asks && timeline.state === "loading", steps: timeline.state === "ready" ? stepsToOpen(timeline.data) : undefined };
+}
+
+function stepsToOpen(timeline: TimelineReply): string | undefined {
+	const numbers = stepNumbers(timeline);
+	if (numbers.length === 0 || !stepsApart(timeline, NEARLY_ALL)) return undefined;
+	const values = numbers.map(Number);
+	const [first, last] = [Math.min(...values), Math.max(...values)];
+	return first === last ? `${first}` : `${first}:${last}`;
+}
+
+function stepNumbers(timeline: TimelineReply): string[] {
+	return timeline.steps.flatMap((step) => /^(?:ProfilerStep#)?(\d+)$/.exec(step.name)?.[1] ?? []);
+}
+
+/** Returns "step 3" or "steps 3 to 5". */
+export function stepsText(steps: string): string {
+	const [first, last] = steps.split(":");
+	return last === undefined ? `step ${first}` : `steps ${first} to ${last}`;
 }
 
 interface StepViewProps<T> extends Pick<ViewProps, "source" | "trace"> {
@@ -25,18 +59,30 @@ interface StepViewProps<T> extends Pick<ViewProps, "source" | "trace"> {
 	what: string;
 	/** Additional controls. */
 	tools?: ComponentChildren;
+	/** The view opens on the steps, unless they are nearly all of the trace; this is what then covers them: "The graph". */
+	opensOnSteps?: string;
 	children: (data: T) => ComponentChildren;
 }
 
 /** A view of the server's reply for the selected steps. */
-export function StepView<T>({ source, trace, path, query, what, tools, children }: StepViewProps<T>) {
-	const steps = useSteps();
-	const reply = useReply<T>(source, `traces/${trace.id}/${path}`, { ...query, steps });
+export function StepView<T>({ source, trace, path, query, what, tools, opensOnSteps, children }: StepViewProps<T>) {
+	const [chosen, setChosen] = useParam("steps");
+	const asked = useSteps();
+	const opening = useOpening(source, trace, opensOnSteps !== undefined && chosen === "");
+	const reply = useReply<T>(source, opening.loading ? undefined : `traces/${trace.id}/${path}`, { ...query, steps: asked ?? opening.steps });
 	return (
 		<div class="view">
 			<div class="tools">
 				{tools}
-				<StepChoice source={source} trace={trace} />
+				<StepChoice source={source} trace={trace} opening={opening.steps} opensOnSteps={opensOnSteps !== undefined} />
+				{opening.steps !== undefined && (
+					<>
+						<span>{`${opensOnSteps} shows the steps.`}</span>
+						<button type="button" title="Also show the time before and after the steps" onClick={() => setChosen(ALL)}>
+							Show all
+						</button>
+					</>
+				)}
 			</div>
 			<Await reply={reply} what={what}>
 				{children}
@@ -45,12 +91,21 @@ export function StepView<T>({ source, trace, path, query, what, tools, children 
 	);
 }
 
-export function StepChoice({ source, trace }: { source: DataSource; trace: TraceEntry }) {
+interface StepChoiceProps {
+	source: DataSource;
+	trace: TraceEntry;
+	/** The steps that a view shows if none are selected. */
+	opening?: string | undefined;
+	opensOnSteps?: boolean;
+}
+
+export function StepChoice({ source, trace, opening, opensOnSteps }: StepChoiceProps) {
 	const reply = useReply<TimelineReply>(source, `traces/${trace.id}/timeline`);
-	const [chosen, setChosen] = useParam("steps");
+	const [, setChosen] = useParam("steps");
+	const chosen = useSteps() ?? opening ?? "";
 	if (reply.state !== "ready") return null;
 	if (source.kind === "embedded" && chosen === "") return null; // a report only has replies for the complete trace
-	const numbers = reply.data.steps.flatMap((step) => /^(?:ProfilerStep#)?(\d+)$/.exec(step.name)?.[1] ?? []);
+	const numbers = stepNumbers(reply.data);
 	if (numbers.length < 2) return null;
 	const [first = "", last = first] = chosen.split(":");
 	const options = (from: readonly string[]) => from.map((number) => <option key={number}>{number}</option>);
@@ -59,7 +114,7 @@ export function StepChoice({ source, trace }: { source: DataSource; trace: Trace
 		<span class="step-choice">
 			<label>
 				Steps{" "}
-				<select value={first} onChange={(event) => setChosen(event.currentTarget.value)}>
+				<select value={first} onChange={(event) => setChosen(event.currentTarget.value || (opensOnSteps ? ALL : undefined))}>
 					<option value="">Whole trace</option>
 					{options(numbers)}
 				</select>

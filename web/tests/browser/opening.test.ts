@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the timeline shows first, of a program whose import takes longer than its steps.
+// What the timeline, stacks and the overview show first, of a program whose import takes longer than its steps.
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -8,15 +8,20 @@ import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { parseRoute } from "../../src/app/route";
 import { launch, Tab } from "./browser";
+import { readGrid } from "./grid";
 import { Server } from "./server";
 
 const folder = mkdtempSync(join(tmpdir(), "opstrobe-opening-"));
 const MS = 1000;
 
-/** An import of 2 s, and four steps of 100 ms after it. */
+/** An import of 2 s, with an operator, and four steps of 100 ms after it. */
 function program() {
 	const event = (cat: string, name: string, ts: number, dur: number) => ({ ph: "X", cat, name, pid: 1, tid: 1, ts, dur });
-	const traceEvents: object[] = [event("python_function", "import torch._dynamo", 0, 2000 * MS)];
+	const traceEvents: object[] = [
+		event("python_function", "main", 0, 2410 * MS),
+		event("python_function", "import torch._dynamo", 0, 2000 * MS),
+		event("cpu_op", "aten::normal_", 500 * MS, 1000 * MS),
+	];
 	for (let step = 0; step < 4; step++) {
 		const ts = (2000 + 100 * step) * MS;
 		traceEvents.push(event("user_annotation", `ProfilerStep#${step}`, ts, 100 * MS), event("cpu_op", "aten::mm", ts, 90 * MS));
@@ -51,6 +56,46 @@ test("the timeline opens on the steps, and a click shows the whole trace", async
 	expect(Number(parseRoute(new URL(tab.page.url()).hash).params.get("to"))).toBeGreaterThanOrEqual(2_390_000_000);
 	await tab.page.reload();
 	await rows.first().filter({ hasText: "import torch._dynamo" }).waitFor();
+	await tab.close();
+	tab.expectQuiet();
+});
+
+test("stacks open on the steps and say so, and a click shows the whole trace", async () => {
+	const tab = await Tab.open(browser, server.at("stacks", server.traces[0]!));
+	const total = async (name: string) => (await readGrid(tab.page, "Functions")).rows.find((row) => row.name === name)?.total;
+	await tab.page.getByText("The graph shows the steps.").waitFor();
+	await tab.page.getByRole("grid", { name: "Functions" }).waitFor();
+	// The part of `main` before and after the steps is left out.
+	expect([await total("main"), await total("aten::mm"), await total("import torch._dynamo")]).toEqual(["400 ms", "360 ms", undefined]);
+	expect(await tab.page.getByLabel("Steps").inputValue()).toBe("0");
+	await tab.shot("opening-stacks");
+	await tab.page.locator(".tools").first().getByRole("button", { name: "Show all" }).click();
+	await expect.poll(() => total("import torch._dynamo")).toBe("2.00 s");
+	expect(await total("main")).toBe("2.41 s");
+	expect(await tab.page.getByText("The graph shows the steps.").count()).toBe(0);
+	expect(await tab.page.getByLabel("Steps").inputValue()).toBe("");
+	await tab.close();
+	tab.expectQuiet();
+});
+
+test("a link to the stacks of an operator covers what the table covers", async () => {
+	const tab = await Tab.open(browser, server.at("operators", server.traces[0]!));
+	await tab.page.getByRole("grid", { name: "Operators" }).getByText("aten::normal_").click();
+	await tab.page.getByRole("link", { name: "What calls it" }).click();
+	await tab.page.getByText(/^1\.00\ss, /).waitFor();
+	await tab.close();
+	tab.expectQuiet();
+});
+
+test("the overview lists the operators of the steps, and says so", async () => {
+	const tab = await Tab.open(browser, server.at("overview", server.traces[0]!));
+	const panel = tab.page.getByRole("region", { name: "Operators with the most time" });
+	await panel.getByText("of steps 0 to 3").waitFor();
+	expect(await panel.locator("li .name").allInnerTexts()).toEqual(["aten::mm"]);
+	await panel.scrollIntoViewIfNeeded();
+	await tab.shot("opening-operators");
+	await panel.getByRole("link", { name: "aten::mm" }).click();
+	await expect.poll(async () => (await readGrid(tab.page, "Operators")).rows.map((row) => row.host_self)).toEqual(["360 ms"]);
 	await tab.close();
 	tab.expectQuiet();
 });

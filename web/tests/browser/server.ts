@@ -76,9 +76,14 @@ export function call(...args: string[]): string {
 	return execFileSync(OPSTROBE, args, { encoding: "utf8", maxBuffer: 1 << 28 });
 }
 
+/** What a command prints, while others run, too. */
+export async function callMeanwhile(...args: string[]): Promise<string> {
+	return (await promisify(execFile)(OPSTROBE, args, { encoding: "utf8", maxBuffer: 1 << 28 })).stdout;
+}
+
 /** What a command prints, as JSON, while others print, too. */
 export async function printedMeanwhile(...args: string[]): Promise<unknown> {
-	return JSON.parse((await promisify(execFile)(OPSTROBE, [...args, "--format", "json"], { encoding: "utf8", maxBuffer: 1 << 28 })).stdout);
+	return JSON.parse(await callMeanwhile(...args, "--format", "json"));
 }
 
 /** What a command prints, as JSON. */
