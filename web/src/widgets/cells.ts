@@ -13,16 +13,19 @@ export interface CellScale {
 	/** The width for the grid's template, and the minimum in characters. */
 	width: string;
 	least: number;
+	/** The width in characters at which no text is truncated, except for very long ones. */
+	full: number;
 	/** Of wide texts: how much of them is truncated first. */
 	splits?: ReadonlyMap<string, number> | undefined;
 }
 
-export function columnScales<R>(columns: readonly Column<R>[], rows: readonly R[], isTree = false, order?: Order): Map<string, CellScale> {
+export function columnScales<R>(columns: readonly Column<R>[], rows: readonly R[], tree: "none" | "flat" | "nested" = "none", order?: Order): Map<string, CellScale> {
 	const scales = new Map<string, CellScale>();
+	const indent = { none: 0, flat: MARKER_ROOM, nested: TREE_ROOM }[tree];
 	const arrowRoom = (column: Column<R>) => (column.id === order?.column ? ARROW_ROOM : 0);
 	for (const [i, column] of columns.entries()) {
 		const isText = column.kind === "text" || column.kind === "flag";
-		scales.set(column.id, isText ? textScale(column, rows, isTree && i === 0 ? TREE_ROOM : 0, arrowRoom(column)) : figureScale(column, column.kind as Kind, rows, arrowRoom(column)));
+		scales.set(column.id, isText ? textScale(column, rows, i === 0 ? indent : 0, arrowRoom(column)) : figureScale(column, column.kind as Kind, rows, arrowRoom(column)));
 	}
 	return scales;
 }
@@ -36,18 +39,27 @@ function largestOf<R>(column: Column<R>, rows: readonly R[]): number {
 	return largest;
 }
 
-/** Width of the indentation of tree lines, in characters. */
+/** Width of the indentation of tree lines, in characters, and of the marker of those that have no children. */
 const TREE_ROOM = 10;
+const MARKER_ROOM = 3;
+
+/** Longer texts, such as messages of errors, are truncated; columns do not give way to them. */
+const FULL_MOST = 75;
 
 function textScale<R>(column: Column<R>, rows: readonly R[], indent: number, arrow: number): CellScale {
 	let longest = titleRoom(column.title) + arrow;
 	const textOf = (row: R) => (column.shown ? column.shown(row) : cellText(column.value(row)));
-	for (const row of rows.slice(0, 300)) longest = Math.max(longest, textRoom(textOf(row)));
+	let full = longest;
+	for (const row of rows.slice(0, 300)) {
+		const room = textRoom(textOf(row));
+		longest = Math.max(longest, room);
+		if (room <= FULL_MOST) full = Math.max(full, room);
+	}
 	const splits = column.wide ? sharedBeginnings(rows.map(textOf)) : undefined;
 	longest += indent;
 	const least = Math.min(longest, (column.wide ? 20 : 16) + indent);
 	const width = column.wide ? `minmax(${least}ch, ${Math.min(longest, 100)}fr)` : `minmax(${least}ch, ${Math.min(longest, 40)}ch)`;
-	return { largest: 0, text: cellText, width, least, splits };
+	return { largest: 0, text: cellText, width, least, full: full + indent, splits };
 }
 
 function figureScale<R>(column: Column<R>, kind: Kind, rows: readonly R[], arrow: number): CellScale {
@@ -60,8 +72,25 @@ function figureScale<R>(column: Column<R>, kind: Kind, rows: readonly R[], arrow
 	let widest = text(largest).length;
 	for (const row of rows.slice(0, 300)) widest = Math.max(widest, text(column.value(row)).length);
 	const least = Math.max(widest + 2, titleRoom(column.title) + arrow, 7);
-	return { largest, text, width: `${least}ch`, least };
+	return { largest, text, width: `${least}ch`, least, full: least };
 }
+
+/** Hides columns that give way, one after another, until the others fit into a width in pixels without truncation. */
+export function fitColumns<R>(columns: readonly Column<R>[], scales: ReadonlyMap<string, CellScale>, isShown: (column: Column<R>) => boolean, width: number): Column<R>[] {
+	const digit = textWidth("0", 400);
+	let need = columns.reduce((sum, column) => sum + (isShown(column) ? (scales.get(column.id)?.full ?? 0) * digit : 0), BORDERS);
+	const hidden = new Set<string>();
+	const yielding = columns.filter((column) => column.yields !== undefined && isShown(column));
+	for (const column of yielding.sort((a, b) => a.yields! - b.yields!)) {
+		if (width === 0 || need <= width) break;
+		hidden.add(column.id);
+		need -= (scales.get(column.id)?.full ?? 0) * digit;
+	}
+	return columns.map((column) => (hidden.has(column.id) ? { ...column, hidden: true } : column));
+}
+
+/** Width of the borders of a table, in pixels. */
+const BORDERS = 2;
 
 /** Padding of a cell on both sides, and what rounding may add to the width of a text, in pixels. */
 const PADDING = 18;

@@ -6,10 +6,11 @@ import type { ComponentChildren } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import { useListParam, useParam } from "../app/params";
 import { formatCount } from "../format/units";
-import { columnScales } from "./cells";
+import { columnScales, fitColumns } from "./cells";
 import { fileName, saveText } from "./download";
 import { Lines } from "./lines";
 import { useLater } from "./later";
+import { useWidth } from "./size";
 import {
 	type Column,
 	filterProblem,
@@ -51,7 +52,8 @@ interface TableProps<R> {
 }
 
 export function Table<R>(props: TableProps<R>) {
-	const { id, label, columns, rows, children, sort, plain } = props;
+	const { id, label, rows, children, sort, plain } = props;
+	const [box, width] = useWidth<HTMLElement>();
 	const [order, setOrder] = useParam(`${id}.sort`, sort);
 	const [query, setQuery] = useParam(`${id}.q`);
 	const [group, setGroup] = useParam(`${id}.group`);
@@ -59,6 +61,11 @@ export function Table<R>(props: TableProps<R>) {
 	const [chosen, setChosen] = useState<R>();
 	const [flipped, setFlipped] = useState<ReadonlySet<string>>(new Set());
 
+	const scales = useMemo(() => {
+		const all = children ? allRows(rows, children) : rows;
+		return columnScales(props.columns, all, children ? (all.length > rows.length ? "nested" : "flat") : "none", parseOrder(order));
+	}, [props.columns, rows, children, order]);
+	const columns = useMemo(() => fitColumns(props.columns, scales, (column) => !column.hidden, width), [props.columns, scales, width]);
 	const shown = columns.filter((column) => Boolean(column.hidden) === toggled.has(column.id));
 	const groupBy = children ? undefined : columns.find((column) => column.groups && column.id === group);
 	const filter = useMemo(() => parseFilter(query, columns), [query, columns]);
@@ -73,7 +80,6 @@ export function Table<R>(props: TableProps<R>) {
 		const isOpen = (key: string, depth: number) => depth < (props.openDepth ?? 2) !== flipped.has(key);
 		return treeLines(kept, children, columns, by, isOpen, query === "" ? undefined : filter);
 	}, [kept, columns, order, groupBy, flipped, children, filter, query]);
-	const scales = useMemo(() => columnScales(columns, children ? allRows(rows, children) : rows, children !== undefined, parseOrder(order)), [columns, rows, children, order]);
 
 	const flip = (line: Line<R>) => {
 		const next = new Set(flipped);
@@ -89,7 +95,7 @@ export function Table<R>(props: TableProps<R>) {
 	if (rows.length === 0) return <div class="empty">{props.empty ?? "No rows."}</div>;
 	const chosenRow = chosen !== undefined && (children || rows.includes(chosen)) ? chosen : undefined;
 	return (
-		<section class="table-box" aria-label={label}>
+		<section class="table-box" aria-label={label} ref={box}>
 			<div class="tools">
 				{!plain && <Filter value={query} onChange={setQuery} columns={columns} />}
 				{props.tools}

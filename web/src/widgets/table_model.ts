@@ -28,6 +28,8 @@ export interface Column<R> {
 	link?: (row: R) => string;
 	/** Text that takes the remaining width. */
 	wide?: boolean;
+	/** In a window where texts would be truncated, it is hidden; columns with smaller numbers first. */
+	yields?: number;
 }
 
 export interface Order {

@@ -106,6 +106,24 @@ test("the list is sorted and filtered, and opens overviews; the overview's first
 	tab.expectQuiet();
 });
 
+test("a narrow window hides columns instead of truncating the finding", async () => {
+	const tab = await open();
+	const { page } = tab;
+	const titles = () => page.getByRole("columnheader").allInnerTexts();
+	expect((await titles()).join()).toContain("Steps");
+	await page.goto(`${server.url}#/traces`);
+	await page.setViewportSize({ width: 1024, height: 700 });
+	await expect.poll(async () => (await titles()).join()).not.toContain("Ranks");
+	const finding = page.getByRole("row").filter({ hasText: "train.pt" }).getByRole("gridcell").last();
+	expect(await finding.evaluate((cell) => [cell, ...cell.querySelectorAll("*")].filter((each) => each.scrollWidth > each.clientWidth + 1 && each.clientWidth > 0).length)).toBe(0);
+	await tab.shot("traces-narrow");
+	await page.locator("summary", { hasText: "Columns" }).click();
+	await page.getByLabel("Ranks").check();
+	await expect.poll(async () => (await titles()).join()).toContain("Ranks");
+	await tab.close();
+	tab.expectQuiet();
+});
+
 test("by keys: Enter opens a job and a trace", async () => {
 	const tab = await open();
 	const { page } = tab;
