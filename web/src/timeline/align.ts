@@ -44,7 +44,7 @@ export function typicalStep(steps: readonly CommonStep[]): CommonStep | undefine
 	return steps[distances.indexOf(Math.min(...distances))];
 }
 
-export function shortStep(step: Step): string {
+export function shortStep(step: { name: string }): string {
 	return step.name.replace(/^ProfilerStep#/, "");
 }
 

@@ -4,7 +4,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { formatCount, formatNs } from "../format/units";
-import { type CommonStep, chooseStep, stepSpan, typicalStep } from "./align";
+import { type CommonStep, chooseStep, shortStep, stepSpan, typicalStep } from "./align";
 import { fetchEvent } from "./choose";
 import { hitNumber, hitsOf } from "./find";
 import type { Actions } from "./input";
@@ -93,13 +93,13 @@ function StepPicker({ state, stage }: { state: TimelineState; stage: Stage | und
 	};
 	return (
 		<>
-			<label class="tl-color">
+			<label class="tl-step">
 				Step{" "}
 				<select value={String(at)} onChange={(event) => show(steps[Number(event.currentTarget.value)])}>
 					<option value="-1">{state.several ? "All" : "Whole trace"}</option>
 					{steps.map((step, i) => (
 						<option key={i} value={String(i)}>
-							{`${step.name} (${step.of.map((each) => formatNs(each.end_ns - each.start_ns)).join(", ")})`}
+							{`${shortStep(step)} (${durationsText(step)})`}
 						</option>
 					))}
 				</select>
@@ -109,6 +109,13 @@ function StepPicker({ state, stage }: { state: TimelineState; stage: Stage | und
 			</button>
 		</>
 	);
+}
+
+/** Returns the durations of a step on one or two ranks, or the range of those on more. */
+function durationsText({ of }: CommonStep): string {
+	const durations = of.map((each) => each.end_ns - each.start_ns);
+	if (durations.length <= 2) return durations.map(formatNs).join(", ");
+	return `${formatNs(Math.min(...durations))} to ${formatNs(Math.max(...durations))}`;
 }
 
 /** Selects the kinds of events to draw and sum. */

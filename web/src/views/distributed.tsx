@@ -7,8 +7,9 @@ import { useParam } from "../app/params";
 import { routeHref } from "../app/route";
 import type { ViewProps } from "../app/views";
 import type { TraceEntry } from "../data/api";
-import type { CommunicationOperation, Distributed as Reply } from "../data/replies";
+import type { AdviceReply, CommunicationOperation, Distributed as Reply } from "../data/replies";
 import { useReply } from "../data/reply";
+import type { DataSource } from "../data/source";
 import { formatUs } from "../format/units";
 import { Await } from "../widgets/await";
 import { Bars } from "../widgets/bars";
@@ -19,7 +20,8 @@ import { timelineHref } from "../widgets/links";
 import { StepChoice, useSteps } from "../widgets/step_choice";
 import { Table } from "../widgets/table";
 import type { Column } from "../widgets/table_model";
-import { runOf } from "./runs";
+import { Places } from "./finding";
+import { isSmallRun, runOf } from "./runs";
 
 const OVERLAP: Series[] = [
 	{ id: "computation_only", title: "Computation", color: "var(--kind-kernel)" },
@@ -41,7 +43,7 @@ export function Distributed({ source, trace, traces }: ViewProps) {
 	return (
 		<div class="view">
 			<Await reply={reply} what={`${run.length} traces`}>
-				{(data) => (!data?.shown ? <NotTogether workers={run.length} tools={tools} /> : <Together data={data} run={run} tools={tools} />)}
+				{(data) => (!data?.shown ? <NotTogether workers={run.length} tools={tools} /> : <Together source={source} trace={trace} data={data} run={run} tools={tools} />)}
 			</Await>
 		</div>
 	);
@@ -69,7 +71,14 @@ function NotTogether({ workers, tools }: { workers: number; tools: ComponentChil
 	);
 }
 
-function Together({ data, run, tools }: { data: Reply; run: readonly TraceEntry[]; tools: ComponentChildren }) {
+interface TogetherProps {
+	source: DataSource;
+	trace: TraceEntry;
+	data: Reply;
+	run: readonly TraceEntry[];
+}
+
+function Together({ source, trace, data, run, tools }: TogetherProps & { tools: ComponentChildren }) {
 	const steps = Object.keys(data.overlap);
 	const [wanted, setStep] = useParam("step", "all");
 	const step = steps.includes(wanted) ? wanted : (steps[0] ?? "all");
@@ -84,7 +93,7 @@ function Together({ data, run, tools }: { data: Reply; run: readonly TraceEntry[
 				{tools}
 				<Select label="Bars of" options={steps.map((each) => ({ id: each, title: each === "all" ? "the average of all" : each }))} value={step} onChange={setStep} />
 			</div>
-			<LateRank data={data} run={run} />
+			<LateRank source={source} trace={trace} data={data} run={run} />
 			<div class="columns even">
 				<section class="panel">
 					<Bars title="Computation and communication" item="worker" series={OVERLAP} bars={bars(data.overlap[step], OVERLAP)} kind="us" />
@@ -106,7 +115,7 @@ function momentOf({ start, end, wait }: { start: number; end: number; wait: numb
 }
 
 /** Names the late rank, with a link to the time on its timeline for which the others wait longest. */
-function LateRank({ data, run }: { data: Reply; run: readonly TraceEntry[] }) {
+function LateRank({ source, trace: open, data, run }: TogetherProps) {
 	const steps = useSteps();
 	const overall = data.late_rank.all;
 	const worst = Object.entries(data.late_rank)
@@ -130,7 +139,25 @@ function LateRank({ data, run }: { data: Reply; run: readonly TraceEntry[] }) {
 					</a>
 				</p>
 			)}
+			{worst && <LateReason source={source} trace={trace ?? open} run={run} />}
 		</section>
+	);
+}
+
+/** Names what takes the late rank longer than the others: the evidence and the places of the finding about it. */
+function LateReason({ source, trace, run }: Omit<TogetherProps, "data">) {
+	const asked = run.map((each) => each.id);
+	const path = `traces/${asked.join(",")}/advice`;
+	const reply = useReply<AdviceReply>(source, isSmallRun(run) && (source.kind === "http" || source.has(path)) ? path : undefined);
+	if (reply.state !== "ready") return null;
+	const finding = reply.data.findings.find((each) => each.id === "uneven-ranks");
+	if (!finding) return null;
+	return (
+		<>
+			<h3>Why</h3>
+			<p>{finding.evidence.replace(/ Predicted gain: .*$/, "")}</p>
+			<Places trace={trace.id} asked={asked} where={finding.where} />
+		</>
 	);
 }
 

@@ -10,3 +10,11 @@ export function runOf(trace: TraceEntry, traces: readonly TraceEntry[]): TraceEn
 export function isRunKnown(trace: TraceEntry, traces: readonly TraceEntry[]): boolean {
 	return traces.every((each) => each.run !== trace.run || each.job !== null || each.state === "failed");
 }
+
+/** Advice for the ranks of a run reads them again, so only this much is read without a request of the user. */
+const BYTES_MOST = 256 * 1024 * 1024;
+const RANKS_MOST = 64;
+
+export function isSmallRun(run: readonly TraceEntry[]): boolean {
+	return run.length <= RANKS_MOST && run.reduce((sum, trace) => sum + trace.bytes, 0) <= BYTES_MOST;
+}

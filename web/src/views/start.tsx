@@ -11,6 +11,7 @@ import type { DataSource } from "../data/source";
 import { isWallClock } from "../format/units";
 import { Table } from "../widgets/table";
 import type { Column } from "../widgets/table_model";
+import { isSmallRun } from "./runs";
 
 /** A trace, or several of one job. */
 interface Row {
@@ -19,10 +20,6 @@ interface Row {
 	/** The first finding of the ranks together; null: none. Absent for one trace, before it is known, and if the ranks are too large. */
 	finding?: TopFinding | null;
 }
-
-/** Advice for the ranks of a job reads them again, so only this much is read for the list. */
-const RUN_BYTES_MOST = 256 * 1024 * 1024;
-const RUN_RANKS_MOST = 64;
 
 export function Start({ source, traces }: { source: DataSource; traces: readonly TraceEntry[] }) {
 	const rows = useRunFindings(source, useMemo(() => rowsOf(traces), [traces]));
@@ -92,8 +89,7 @@ function idsOf(row: Row): string {
 
 /** Whether the row is a run whose ranks have been read and are small enough for advice about all of them. */
 function hasRunFinding(row: Row): boolean {
-	const bytes = row.traces.reduce((sum, trace) => sum + trace.bytes, 0);
-	return row.children.length > 0 && row.children.length <= RUN_RANKS_MOST && bytes <= RUN_BYTES_MOST && summaries(row).length === row.traces.length;
+	return row.children.length > 0 && isSmallRun(row.traces) && summaries(row).length === row.traces.length;
 }
 
 function summaries(row: Row): TraceSummary[] {

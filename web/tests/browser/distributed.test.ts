@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two ranks of which one is late: it is named, with the way to the moment on its timeline.
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { parseRoute } from "../../src/app/route";
 import { launch, Tab } from "./browser";
+import { writeRanks } from "../traces/make_ranks.mjs";
 import { Server } from "./server";
 
 const folder = mkdtempSync(join(tmpdir(), "opstrobe-ranks-"));
@@ -65,6 +66,43 @@ test("the late rank is named, with the moment of the collective for which the ot
 	expect(Number(params.get("to"))).toBeLessThan(1_800_000);
 	await tab.page.locator(".tl-event h2", { hasText: "nccl:all_reduce" }).waitFor();
 	await tab.shot("distributed-late-moment");
+	await tab.close();
+	tab.expectQuiet();
+});
+
+test("the reason why it is late is next to it: what takes it longer than the others", async () => {
+	const made = join(folder, "train-ddp");
+	mkdirSync(made);
+	writeRanks(made);
+	const own = await Server.start(made);
+	for (const colorScheme of ["light", "dark"] as const) {
+		const tab = await Tab.open(browser, own.at("distributed", own.trace("worker0")), { colorScheme });
+		const panel = tab.page.getByRole("region", { name: "Late rank" });
+		await panel.getByText(/^Rank 2 is the last of 4 in 3 of 3 steps, and takes 647\sµs a step longer than the others at the first place\./).waitFor();
+		await panel.getByRole("list", { name: "Where" }).getByText("enumerate(DataLoader)").waitFor();
+		expect(await panel.innerText()).not.toContain("Predicted gain");
+		await tab.shot(`distributed-reason-${colorScheme}`);
+		await tab.close();
+		tab.expectQuiet();
+	}
+	await own.stop();
+});
+
+test("the menu of steps shows the durations on both ranks", async () => {
+	const tab = await Tab.open(browser, server.at("timeline", server.trace("worker1"), `with=${server.trace("worker0").id}`));
+	await tab.page.locator(".tl-canvas[aria-busy=false]").waitFor();
+	const menu = tab.page.locator(".tl-step select");
+	await menu.selectOption("1");
+	expect(await menu.locator("option:checked").innerText()).toMatch(/^1 \(900\sµs, 900\sµs\)$/);
+	const cut = await menu.evaluate((select) => {
+		const free = select.parentElement!.appendChild(select.cloneNode(true) as HTMLElement);
+		free.style.maxWidth = "none";
+		const more = free.getBoundingClientRect().width - select.getBoundingClientRect().width;
+		free.remove();
+		return more;
+	});
+	expect(cut).toBe(0);
+	await tab.shot("distributed-steps");
 	await tab.close();
 	tab.expectQuiet();
 });
