@@ -6,6 +6,7 @@ from __future__ import annotations
 import argparse
 import re
 import shutil
+import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ _MESSAGES = (
     (r"argument (?:\S+/)?(--\S+): (.*)", r"option '\1': \2"),
     (r"the following arguments are required: (.*)", r"no \1 given"),
 )
+_MISSING = re.compile("the following arguments are required:|one of the arguments .* is required")
 
 
 class _Formatter(argparse.HelpFormatter):
@@ -41,8 +43,12 @@ class CommandParser(argparse.ArgumentParser):
 
     def __init__(self, **given: Any) -> None:
         super().__init__(**(given | {"formatter_class": _Formatter, "allow_abbrev": False}))
+        self._words: list[str] = []
 
     def error(self, message: str) -> NoReturn:
+        unknown = self._unknown_option() if _MISSING.match(message) else None
+        if unknown is not None:  # without it, more words might be there
+            self._fail_unknown(unknown)
         for pattern, replacement in _MESSAGES:
             message, count = re.subn(pattern, replacement, message)
             if count:
@@ -56,6 +62,21 @@ class CommandParser(argparse.ArgumentParser):
 
     def _fail(self, message: str) -> NoReturn:
         self.exit(2, f"{self.prog}: {message}\n")
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        self._words = list(sys.argv[1:] if args is None else args)
+        return super().parse_known_args(args, namespace)
+
+    def _unknown_option(self) -> str | None:
+        """The first word that looks like an option and is none. argparse reports missing words before it looks at these."""
+        known = self._options()
+        for word in self._words:
+            name = word.partition("=")[0]
+            if word == "--":
+                return None
+            if re.match("-[^0-9.]", word) and name not in known and word[:2] not in known:
+                return name
+        return None
 
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
         options, rest = self.parse_known_args(args, namespace)

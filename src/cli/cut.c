@@ -158,6 +158,17 @@ static int64_t start_of(const struct ops_trace *trace)
 	return ops_trace_info(trace)->start_ns;
 }
 
+static int64_t cut_end_of(const struct ops_trace *trace)
+{
+	const struct ops_events *events = ops_trace_events(trace);
+	int64_t end_ns = INT64_MIN;
+
+	for (size_t row = 0; row < events->count; row++)
+		if (events->end_ns[row] > end_ns)
+			end_ns = events->end_ns[row];
+	return end_ns;
+}
+
 static int cut_cut(struct request *request, const struct ops_trace *trace, const char *output)
 {
 	int64_t base_ns = start_of(trace);
@@ -173,6 +184,10 @@ static int cut_cut(struct request *request, const struct ops_trace *trace, const
 		return CLI_EXIT_USAGE;
 	if (request->cut.from_ns > request->cut.to_ns) {
 		cli_log("opstrobe cut: --from %s is after --to %s\n", request->from, request->to);
+		return CLI_EXIT_USAGE;
+	}
+	if (request->from && request->cut.from_ns > cut_end_of(trace)) {
+		cli_log("opstrobe cut: --from %s is after the end of the trace\n", request->from);
 		return CLI_EXIT_USAGE;
 	}
 	if (ops_trace_cut(trace, &request->cut, &part, &error)) {

@@ -16,7 +16,8 @@
 
 #define ARGS_MAX 128
 
-static bool print_run(const struct cli_table *table, const struct ops_run *run, enum ops_format format, const char *args)
+/* Prints the table, and returns the exit status. */
+static int print_run(const struct cli_table *table, const struct ops_run *run, enum ops_format format, const char *args)
 {
 	const struct ops_query_options options = {
 		.size = sizeof(options), .format = format, .args = args, .columns = cli_table_columns()};
@@ -25,36 +26,39 @@ static bool print_run(const struct cli_table *table, const struct ops_run *run, 
 	size_t size = 0;
 	enum ops_code code = ops_query(run, table->command, &options, &text, &size, &error);
 
-	return cli_print_data(format, code, text, size, &error);
+	if (cli_print_data(format, code, text, size, &error))
+		return CLI_EXIT_OK;
+	return code ? cli_status(code) : CLI_EXIT_FAILED;
 }
 
-static bool print_pages(struct cli_stream *stream, const struct cli_table *table, const char *args)
+static int print_pages(struct cli_stream *stream, const struct cli_table *table, const char *args)
 {
-	bool done = true;
+	int status = CLI_EXIT_OK;
 
-	for (size_t i = 0; done && i < stream->count; i++) {
+	for (size_t i = 0; !status && i < stream->count; i++) {
 		struct ops_rank rank = {.rank = 0};
 		struct ops_trace *trace = NULL;
 		struct ops_error error;
 
-		done = !cli_stream_get(stream, i, &trace, &error);
-		rank.trace = trace;
-		if (!done)
+		if (cli_stream_get(stream, i, &trace, &error)) {
 			cli_log("opstrobe: %s\n", error.text);
-		else if (stream->count > 1)
+			return CLI_EXIT_FAILED;
+		}
+		rank.trace = trace;
+		if (stream->count > 1)
 			cli_put_heading(stream->files.list.items[i].path, !i);
-		done = done && print_run(table, &(struct ops_run){.ranks = &rank, .count = 1}, OPS_FORMAT_TEXT, args);
+		status = print_run(table, &(struct ops_run){.ranks = &rank, .count = 1}, OPS_FORMAT_TEXT, args);
 		ops_trace_unref(trace);
 	}
-	return done;
+	return status;
 }
 
-static bool print_table(struct cli_stream *stream, const struct cli_table *table, enum ops_format format, const char *args)
+static int print_table(struct cli_stream *stream, const struct cli_table *table, enum ops_format format, const char *args)
 {
 	const struct ops_trace_source source = {cli_stream_get, stream};
 	struct ops_run run = {.count = stream->count, .source = &source};
 	struct ops_rank *workers;
-	bool done;
+	int status = CLI_EXIT_FAILED;
 
 	if (format == OPS_FORMAT_TEXT && table->page_each)
 		return print_pages(stream, table, args);
@@ -62,9 +66,10 @@ static bool print_table(struct cli_stream *stream, const struct cli_table *table
 	if (!workers)
 		fputs("opstrobe: out of memory\n", stderr);
 	run.ranks = workers;
-	done = workers && print_run(table, &run, format, args);
+	if (workers)
+		status = print_run(table, &run, format, args);
 	free(workers);
-	return done;
+	return status;
 }
 
 static void append_arg(char args[ARGS_MAX], const char *name, const char *value)
@@ -79,7 +84,7 @@ int cli_show_table(char **arguments, const struct cli_table *table)
 	const char *format_name = "text", *limit_text = table->limit, *at = NULL;
 	char args[ARGS_MAX] = "{", number[24];
 	int64_t at_ns = 0;
-	bool flags[CLI_TABLE_FLAGS] = {false}, help, done;
+	bool flags[CLI_TABLE_FLAGS] = {false}, help;
 	const struct cli_option options[] = {{"--format", &format_name, NULL}, {"--limit", &limit_text, NULL},
 	                                     {"--top", &limit_text, NULL}, /* the former name */
 	                                     {table->has_at ? "--at" : table->flags[0].name, table->has_at ? &at : NULL,
@@ -106,8 +111,9 @@ int cli_show_table(char **arguments, const struct cli_table *table)
 		if (flags[i])
 			append_arg(args, table->flags[i].option, "true");
 	strcat(args, "}");
-	done = cli_stream_open(&stream, arguments + 1, count, CLI_AHEAD, 0) &&
-	       print_table(&stream, table, (enum ops_format)format, args);
+	status = CLI_EXIT_FAILED;
+	if (cli_stream_open(&stream, arguments + 1, count, CLI_AHEAD, 0))
+		status = print_table(&stream, table, (enum ops_format)format, args);
 	cli_stream_close(&stream);
-	return done ? CLI_EXIT_OK : CLI_EXIT_FAILED;
+	return status;
 }

@@ -34,6 +34,6 @@ def test_shares_are_rounded_once(opstrobe):
 def test_a_moment_beyond_the_trace_is_refused(opstrobe):
     for form in ("text", "json"):
         process = opstrobe("memory", "--at", "99s", "--format", form, str(TRACE))
-        assert process.returncode == 1 and not process.stdout
+        assert process.returncode == 2 and not process.stdout
         assert re.search(r"opstrobe.*: 99\.0 s is not within the trace, which takes [\d.]+ m?s\n", process.stderr)
     assert opstrobe("memory", "--at", "1us", str(TRACE)).returncode == 0
