@@ -631,3 +631,17 @@ def test_rules_are_listed_without_a_trace(opstrobe):
     assert process.returncode == USAGE and "takes no trace" in process.stderr
     process = opstrobe("advise")
     assert process.returncode == USAGE and "no trace given" in process.stderr
+
+
+def test_the_package_has_the_manual_page_and_completion(opstrobe):
+    share = OPSTROBE.parents[1] / "share"
+    page = (share / "man/man1/opstrobe.1").read_text()
+    assert page.startswith(".TH OPSTROBE 1") and "kernels" in page
+    script = share / "bash-completion/completions/opstrobe"
+    completed = f"source {script}; COMP_WORDS=(opstrobe kern) COMP_CWORD=1; _opstrobe; echo ${{COMPREPLY[@]}}"
+    done = subprocess.run(
+        ["bash", "-c", completed], env={"PATH": f"{OPSTROBE.parent}:/usr/bin:/bin"}, capture_output=True, text=True
+    )
+    assert done.stdout == "kernels\n", done.stderr
+    assert (share / "zsh/site-functions/_opstrobe").is_file()
+    assert (share / "fish/vendor_completions.d/opstrobe.fish").is_file()

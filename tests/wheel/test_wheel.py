@@ -112,6 +112,12 @@ def test_it_needs_nothing_that_is_not_on_every_linux():
     assert not [name for name in names if "test" in name]
 
 
+def test_it_has_the_manual_page_and_completion(installed):
+    share = installed.home / "share"
+    assert (share / "man/man1/opstrobe.1").read_text().startswith(".TH OPSTROBE 1")
+    assert (share / "bash-completion/completions/opstrobe").is_file()
+
+
 def test_it_has_the_terms_of_what_is_in_it():
     with zipfile.ZipFile(only("*.whl")) as wheel:
         files = {
