@@ -71,20 +71,24 @@ bool ops_is_launcher(struct ops_string file, struct ops_string function)
 	return false;
 }
 
-struct ops_string ops_file_package(struct ops_string file)
+struct ops_string ops_file_in_package(struct ops_string file)
 {
 	static const char packages[] = "-packages/"; /* site-packages, and Debian's dist-packages */
 	const char *found = memmem(file.bytes, file.size, packages, strlen(packages));
-	struct ops_string rest = {"", 0};
-	const char *end;
 
 	if (!found)
-		return rest;
+		return (struct ops_string){"", 0};
 	found += strlen(packages);
-	rest = (struct ops_string){found, file.size - (size_t)(found - file.bytes)};
-	end = memchr(rest.bytes, '/', rest.size);
-	rest.size = end ? (size_t)(end - rest.bytes) : 0;
-	return rest;
+	return (struct ops_string){found, file.size - (size_t)(found - file.bytes)};
+}
+
+struct ops_string ops_file_package(struct ops_string file)
+{
+	struct ops_string package = ops_file_in_package(file);
+	const char *end = memchr(package.bytes, '/', package.size);
+
+	package.size = end ? (size_t)(end - package.bytes) : 0;
+	return package;
 }
 
 /* --- wrappers ------------------------------------------------------------------------------------------------------- */

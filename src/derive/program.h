@@ -21,6 +21,8 @@ bool ops_is_launcher(struct ops_string file, struct ops_string function);
 /* Returns the package of a library's file: "lightning" for ".../site-packages/lightning/pytorch/loops/loop.py"; "" if
  * the path has none. */
 struct ops_string ops_file_package(struct ops_string file);
+/* Returns the path of a library's file from the package on: "lightning/pytorch/loops/loop.py"; "" if it has none. */
+struct ops_string ops_file_in_package(struct ops_string file);
 
 /* Calls of library functions that only forward to one other call, and the minor calls that they make next to it.
  *

@@ -31,7 +31,12 @@ export function topOf({ findings, not_explained: rest }: AdviceReply): (Finding 
 
 export function childrenOf(node: Finding | NotExplainedTime | Place): Place[] {
 	if ("lines" in node) return node.lines.map((line) => ({ place: line, text: line.text }));
-	return "where" in node ? node.where.map((place) => ({ place })) : [];
+	return "where" in node ? node.where.map((place) => ({ place, text: throughText(place) })) : [];
+}
+
+/** Returns "through lightning/pytorch/loops/loop.py:12 in run" for each line of a library that a place calls. */
+function throughText({ through }: Where): string | undefined {
+	return through.map(({ path, line, function: name }) => `through ${path}:${line} in ${name}`).join("\n") || undefined;
 }
 
 /** Returns the text of a problem: what, how much, what to do. */

@@ -63,7 +63,7 @@ def _finding(finding: Mapping[str, Any]) -> str:
     if measured:
         gain += f" (measured: {format_percent(measured['gain_percent'])}, {format_percent(measured['gain_lower_percent'])} to {format_percent(measured['gain_upper_percent'])})"
     places = "".join(
-        f" <code>{_text(place['file'])}:{_text(place['line'])}</code>"
+        f" <code>{_text(place['file'])}:{_text(place['line'])}</code>{_through(place)}"
         for place in finding["where"][:3]
         if place["file"]
     )
@@ -72,6 +72,13 @@ def _finding(finding: Mapping[str, Any]) -> str:
         f"{_text(finding['evidence'])}<details><summary>What to do</summary>{_paragraphs(finding['advice'])}"
         f"<p>{_text(finding['explanation'])}</p></details></li>"
     )
+
+
+def _through(place: Mapping[str, Any]) -> str:
+    """The lines of libraries that a line calls."""
+    lines = (f"<code>{_text(line['path'])}:{_text(line['line'])}</code>" for line in place["through"])
+    text = ", ".join(lines)
+    return f" through {text}" if text else ""
 
 
 def _not_explained(rest: Mapping[str, Any] | None) -> str:

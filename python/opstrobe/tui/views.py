@@ -771,14 +771,12 @@ def finding_text(finding: dict[str, Any]) -> Text:
         words.title(title)
         for line in finding[member].splitlines():
             words.line(f"  {printable(line)}")
-    places = [
-        place(where["file"], where["line"]) or printable(where["module"] or where["operator"] or "")
-        for where in finding["where"]
-    ]
-    if places:
+    if finding["where"]:
         words.title("Where")
-        for text in places:
-            words.line(f"  {text}")
+    for where in finding["where"]:
+        words.line(f"  {place(where['file'], where['line']) or printable(where['module'] or where['operator'] or '')}")
+        for through in where["through"]:
+            words.line(f"    through {printable(through['path'])}:{through['line']} in {printable(through['function'])}")
     for link in finding["links"]:
         words.line(printable(link), "dim")
     return words.done()

@@ -150,11 +150,26 @@ struct advice_rule {
 	bool (*find_in_ranks)(const struct advice_ranks *ranks, struct advice_result *result);
 };
 
-/* A line of the program. */
+/* A line of the program, or of a library. */
 struct advice_site {
 	uint32_t frame; /* row of a call of the function */
 	uint32_t line;  /* 0: unknown */
 };
+
+struct advice_sites {
+	struct advice_site *items;
+	size_t count, capacity;
+	struct ops_map numbers; /* by function and line */
+};
+
+/* A line of a library. */
+struct advice_through {
+	struct ops_string file; /* texts belong to the report */
+	struct ops_string function;
+	uint32_t line;
+};
+
+#define ADVICE_THROUGH_MAX 3
 
 struct advice_where {
 	struct ops_string file; /* texts belong to the report; "": unknown */
@@ -164,6 +179,9 @@ struct advice_where {
 	uint32_t line;
 	uint32_t trace; /* index of the trace among those added */
 	uint32_t row;   /* the event with the highest cost there; OPS_NONE: unknown */
+	/* If most of the cost arises in libraries that the line calls: their lines, the highest cost first. */
+	struct advice_through through[ADVICE_THROUGH_MAX];
+	size_t through_count;
 };
 
 #define ADVICE_WHERE_MAX 5
@@ -225,6 +243,7 @@ struct advice_rest_line {
 	struct ops_string waits_for; /* state of the thread during most of its waits; "": unknown */
 	struct ops_string tensor;    /* largest input of the longest operator; "": unknown */
 	struct ops_string unusual;   /* what is unusual about its tensors, in sentences; "": nothing known */
+	double through_pct[ADVICE_THROUGH_MAX]; /* parts of `pct`, of `where.through` */
 };
 
 /* Sums over the traces of a report, and after advice_rest_finish() their average. */
@@ -337,6 +356,7 @@ struct advice {
 	bool sampled;          /* the trace has thread states */
 	uint32_t *step_of;     /* by row: index of the steady step that contains it, or its launch; OPS_NONE: none */
 	uint32_t *site;        /* by row: index into `sites`; OPS_NONE: unknown */
+	uint32_t *through;     /* by row: index into `library_sites`, of the innermost line of a library other than torch that `site` calls; OPS_NONE: none */
 	uint32_t *caller;      /* by row: row of the Python function around it; OPS_NONE: none */
 	uint8_t *zone;         /* by row: enum advice_zone */
 	/* Time claimed by earlier stages. Only advice_attribute() changes it. */
@@ -353,8 +373,7 @@ struct advice {
 	uint32_t *own_site;    /* by string, for rows of a function */
 	uint32_t *search_site; /* by string: where a function of the program searches with `in`; OPS_NONE: unknown */
 	struct ops_source source;
-	struct ops_map site_map;
-	OPS_ARRAY(struct advice_site) sites;
+	struct advice_sites sites, library_sites;
 	OPS_ARRAY(struct advice_loop) loops;
 	uint32_t *loop_of;     /* by row: index into `loops`; OPS_NONE: none */
 	struct ops_intervals captures; /* of CUDA graphs, and warm-ups of servers, over all steps; merged */
@@ -705,7 +724,9 @@ struct advice_cost {
 
 /* Costs by place. The last entry is for rows without a place. */
 struct advice_tally {
+	const struct advice *advice;
 	struct advice_cost *costs;
+	struct advice_cost *through; /* by library site: costs that also count at the place `site` */
 	size_t count;
 	int64_t ns;
 	uint64_t events;
@@ -713,7 +734,7 @@ struct advice_tally {
 
 bool advice_tally_init(struct advice_tally *tally, const struct advice *advice);
 void advice_tally_release(struct advice_tally *tally);
-void advice_tally_add(struct advice_tally *tally, const struct advice *advice, uint32_t row, int64_t ns);
+void advice_tally_add(struct advice_tally *tally, uint32_t row, int64_t ns);
 void advice_tally_add_at(struct advice_tally *tally, uint32_t site, uint32_t row, int64_t ns);
 
 /* --- results -------------------------------------------------------------------------------------------------------- */
@@ -829,6 +850,7 @@ bool advice_report_keep_where(struct advice_report *report, struct advice_where 
 bool advice_same_line(const struct advice_where *a, const struct advice_where *b);
 /* Describes the place of a row. The texts belong to the trace or to the ranks. */
 struct advice_where advice_describe(const struct advice *advice, uint32_t site, uint32_t row);
+struct advice_through advice_describe_through(const struct advice *advice, uint32_t library_site);
 /* Formats the line of a row: "forward (train.py:45)"; "" if it is unknown. */
 void advice_format_line(const struct advice *advice, uint32_t row, char *text, size_t size);
 struct advice_where advice_place(const struct advice_ranks *ranks, uint32_t place);

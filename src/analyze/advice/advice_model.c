@@ -21,7 +21,19 @@ bool advice_is_region(struct ops_string name)
 	return advice_text_like(name, regions);
 }
 
-enum frame { FRAME_UNKNOWN, FRAME_NONE, FRAME_LIBRARY, FRAME_USER };
+enum frame { FRAME_UNKNOWN, FRAME_NONE, FRAME_LIBRARY, FRAME_NAMED_LIBRARY, FRAME_USER };
+
+/* Returns whether users may know the lines of a library: those of torch and Opstrobe say less than the names of operators. */
+static bool is_named_library(struct ops_string file)
+{
+	static const char *const others[] = {"torch", "functorch", "opstrobe"};
+	struct ops_string package = ops_file_package(file);
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
+		if (ops_string_is(package, others[i]))
+			return false;
+	return package.size > 0;
+}
 
 static enum frame advice_model_frame_of(const struct advice *advice, uint32_t row, uint8_t *known)
 {
@@ -34,30 +46,45 @@ static enum frame advice_model_frame_of(const struct advice *advice, uint32_t ro
 		if (!ops_event_function(advice->trace, row, &function) || !function.file.size)
 			*slot = FRAME_NONE;
 		else
-			*slot = ops_file_is_library(function.file) ? FRAME_LIBRARY : FRAME_USER;
+			*slot = !ops_file_is_library(function.file) ? FRAME_USER : is_named_library(function.file) ? FRAME_NAMED_LIBRARY : FRAME_LIBRARY;
 	}
 	return (enum frame)*slot;
 }
 
-bool advice_add_site(struct advice *advice, uint32_t frame, uint32_t line, uint32_t *ret_site)
+static bool find_site(const struct advice *advice, struct advice_sites *sites, uint32_t frame, uint32_t line, uint32_t *ret_site)
 {
-	uint32_t number = ops_map_number(&advice->site_map, (uint64_t)advice->events->name[frame] << 32 | line);
-	struct advice_site *site = OPS_ARRAY_AT(&advice->sites, number);
+	uint32_t number = ops_map_number(&sites->numbers, (uint64_t)advice->events->name[frame] << 32 | line);
+	struct advice_site *site = OPS_ARRAY_AT(sites, number);
 
 	*ret_site = number;
-	if (site && number + 1 == advice->sites.count)
+	if (site && number + 1 == sites->count)
 		*site = (struct advice_site){frame, line};
 	return site != NULL;
 }
 
-static bool add_site(struct advice *advice, uint32_t row, uint32_t frame)
+bool advice_add_site(struct advice *advice, uint32_t frame, uint32_t line, uint32_t *ret_site)
+{
+	return find_site(advice, &advice->sites, frame, line, ret_site);
+}
+
+/* Returns the line at which a function calls a row, or else the line at which it begins. */
+static uint32_t line_of_call(const struct advice *advice, uint32_t row, uint32_t frame)
 {
 	struct ops_function_text function;
-	uint32_t line = advice->events->call_line ? advice->events->call_line[row] : 0;
+	uint32_t line = advice->events->call_line && row != frame ? advice->events->call_line[row] : 0;
 
-	if (!line && ops_event_function(advice->trace, frame, &function))
-		line = function.line; /* or else the line at which the function begins */
-	return advice_add_site(advice, frame, line, &advice->site[row]);
+	return !line && ops_event_function(advice->trace, frame, &function) ? function.line : line;
+}
+
+static bool add_library_site(struct advice *advice, uint32_t row, uint32_t frame, uint32_t *ret_site)
+{
+	return find_site(advice, &advice->library_sites, frame, line_of_call(advice, row, frame), ret_site);
+}
+
+static void release_sites(struct advice_sites *sites)
+{
+	OPS_ARRAY_RELEASE(sites);
+	ops_map_release(&sites->numbers);
 }
 
 /* Adds the first line of a function of the program, for its self time. */
@@ -69,6 +96,21 @@ static bool add_own_site(struct advice *advice, uint32_t row)
 	if (advice->own_site[name] != OPS_NONE || !ops_event_function(advice->trace, row, &function))
 		return true;
 	return advice_add_site(advice, row, function.line, &advice->own_site[name]);
+}
+
+/* Finds the line of a library between the line of the program and a row. */
+static bool advice_model_place_in_library(struct advice *advice, uint32_t row, uint8_t *known)
+{
+	uint32_t caller = advice->caller[row];
+	enum frame of_caller = advice_model_frame_of(advice, caller, known);
+
+	if (advice_model_frame_of(advice, row, known) == FRAME_NAMED_LIBRARY)
+		return add_library_site(advice, row, row, &advice->through[row]);
+	if (of_caller == FRAME_NAMED_LIBRARY)
+		return add_library_site(advice, row, caller, &advice->through[row]);
+	if (of_caller == FRAME_LIBRARY)
+		advice->through[row] = advice->through[caller];
+	return true;
 }
 
 static bool advice_model_place_row(struct advice *advice, uint32_t row, uint8_t *known)
@@ -83,14 +125,16 @@ static bool advice_model_place_row(struct advice *advice, uint32_t row, uint8_t 
 	 * backward node is at the place of its forward operator. */
 	if (advice_is_operator(advice, parent) && advice->site[parent] != OPS_NONE) {
 		advice->site[row] = advice->site[parent];
+		advice->through[row] = advice->through[parent];
 		return true;
 	}
 	if (caller == OPS_NONE)
 		return true;
-	if (advice_model_frame_of(advice, caller, known) == FRAME_USER)
-		return add_site(advice, row, caller);
-	advice->site[row] = advice->site[caller];
-	return true;
+	if (advice_model_frame_of(advice, caller, known) != FRAME_USER)
+		advice->site[row] = advice->site[caller];
+	else if (!advice_add_site(advice, caller, line_of_call(advice, row, caller), &advice->site[row]))
+		return false;
+	return advice->site[row] == OPS_NONE || advice_model_place_in_library(advice, row, known);
 }
 
 /* Finds forward operators by backward node, or by the engine's range around a node, which holds the node itself and
@@ -140,11 +184,13 @@ static bool advice_model_find_places(struct advice *advice)
 	bool done = known != NULL;
 
 	for (uint32_t row = 0; done && row < advice->events->count; row++) {
-		advice->caller[row] = advice->site[row] = OPS_NONE;
+		advice->caller[row] = advice->site[row] = advice->through[row] = OPS_NONE;
 		done = advice_model_place_row(advice, row, known) &&
 		       (advice_model_frame_of(advice, row, known) != FRAME_USER || add_own_site(advice, row));
-		if (forward[row] != OPS_NONE && advice->site[forward[row]] != OPS_NONE)
+		if (forward[row] != OPS_NONE && advice->site[forward[row]] != OPS_NONE) {
 			advice->site[row] = advice->site[forward[row]];
+			advice->through[row] = advice->through[forward[row]];
+		}
 	}
 	ops_free(known);
 	return done && find_busiest_lines(advice);
@@ -291,6 +337,7 @@ static bool advice_model_allocate(struct advice *advice)
 	advice->device_ns = ops_alloc_zeroed(count, sizeof(*advice->device_ns));
 	advice->step_of = ops_realloc_array(NULL, count, sizeof(*advice->step_of));
 	advice->site = ops_realloc_array(NULL, count, sizeof(*advice->site));
+	advice->through = ops_realloc_array(NULL, count, sizeof(*advice->through));
 	advice->caller = ops_realloc_array(NULL, count, sizeof(*advice->caller));
 	advice->zone = ops_alloc_zeroed(count, sizeof(*advice->zone));
 	advice->claimed = ops_alloc_zeroed(count, sizeof(*advice->claimed));
@@ -305,7 +352,7 @@ static bool advice_model_allocate(struct advice *advice)
 	advice->engine_ns = ops_alloc_zeroed(count, sizeof(*advice->engine_ns));
 	advice->operator_ns = ops_alloc_zeroed(count, sizeof(*advice->operator_ns));
 	return advice->ns && advice->self_ns && advice->lost_ns && advice->stalled_ns && advice->stalled_self_ns && advice->device_ns && advice->step_of && advice->site &&
-	       advice->caller && advice->zone && advice->claimed && advice->row_claimed_ns &&
+	       advice->through && advice->caller && advice->zone && advice->claimed && advice->row_claimed_ns &&
 	       advice->self_claimed_ns && advice->claimed_ns && advice->backward_row_claimed_ns && advice->backward_claimed_ns &&
 	       advice->own_site && advice->backward_ns && advice->forward && advice->engine_ns && advice->operator_ns;
 }
@@ -354,10 +401,10 @@ bool advice_init(struct advice *advice, const struct ops_trace *trace, struct ad
 void advice_release(struct advice *advice)
 {
 	ops_views_release(&advice->own_views);
-	ops_map_release(&advice->site_map);
 	advice_idle_release(&advice->idle);
 	ops_intervals_release(&advice->captures);
-	OPS_ARRAY_RELEASE(&advice->sites);
+	release_sites(&advice->sites);
+	release_sites(&advice->library_sites);
 	OPS_ARRAY_RELEASE(&advice->loops);
 	OPS_ARRAY_RELEASE(&advice->named);
 	ops_free(advice->loop_of);
@@ -375,6 +422,7 @@ void advice_release(struct advice *advice)
 	ops_free(advice->device_ns);
 	ops_free(advice->step_of);
 	ops_free(advice->site);
+	ops_free(advice->through);
 	ops_free(advice->caller);
 	ops_free(advice->zone);
 	ops_free(advice->claimed);

@@ -267,8 +267,28 @@ void advice_format_line(const struct advice *advice, uint32_t row, char *text, s
 	snprintf(text, size, "%.*s (%.*s:%u)", (int)where.function.size, where.function.bytes, (int)where.file.size, where.file.bytes, where.line);
 }
 
+struct advice_through advice_describe_through(const struct advice *advice, uint32_t library_site)
+{
+	const struct advice_site *site = &advice->library_sites.items[library_site];
+	struct advice_through through = {.line = site->line};
+	struct ops_function_text function;
+
+	if (ops_event_function(advice->trace, site->frame, &function)) {
+		through.file = function.file;
+		through.function = function.name;
+	}
+	return through;
+}
+
 bool advice_report_keep_where(struct advice_report *report, struct advice_where *where)
 {
+	for (size_t i = 0; i < where->through_count; i++) {
+		struct advice_through *through = &where->through[i];
+
+		if (!advice_report_keep(report, through->file.bytes, through->file.size, &through->file) ||
+		    !advice_report_keep(report, through->function.bytes, through->function.size, &through->function))
+			return false;
+	}
 	return advice_report_keep(report, where->file.bytes, where->file.size, &where->file) &&
 	       advice_report_keep(report, where->function.bytes, where->function.size, &where->function) &&
 	       advice_report_keep(report, where->module.bytes, where->module.size, &where->module) &&
@@ -291,10 +311,34 @@ static bool is_told(const struct advice_finding *finding, const struct advice_wh
 	return false;
 }
 
-static void report_add_place(const struct advice *advice, uint32_t site, uint32_t row, struct advice_finding *finding)
-{
-	struct advice_where place = advice_describe(advice, site, row);
+/* Minimum share of libraries in the cost of a place, and of one of their lines. */
+#define LIBRARIES_MIN 0.5
+#define LIBRARY_LINE_MIN 0.1
 
+/* Adds the lines of libraries through which a place has its costs. */
+static bool add_through(const struct advice_tally *tally, const struct advice_cost *cost, struct advice_where *where)
+{
+	const struct advice *advice = tally->advice;
+	OPS_ARRAY(struct advice_cost) costs = {0};
+	int64_t sum_ns = 0;
+	bool done = true;
+
+	for (size_t i = 0; done && i < advice->library_sites.count; i++) {
+		if (!tally->through[i].count || tally->through[i].site != cost->site)
+			continue;
+		sum_ns = ops_sum(sum_ns, tally->through[i].ns);
+		done = OPS_ARRAY_APPEND(&costs, tally->through[i]);
+	}
+	OPS_ARRAY_SORT(&costs, compare_costs);
+	for (size_t i = 0; (double)sum_ns >= LIBRARIES_MIN * (double)cost->ns && i < costs.count && where->through_count < ADVICE_THROUGH_MAX; i++)
+		if (!i || (double)costs.items[i].ns >= LIBRARY_LINE_MIN * (double)cost->ns)
+			where->through[where->through_count++] = advice_describe_through(advice, advice->through[costs.items[i].row]);
+	OPS_ARRAY_RELEASE(&costs);
+	return done;
+}
+
+static void report_add_place(struct advice_where place, struct advice_finding *finding)
+{
 	if (finding->where_count < ADVICE_WHERE_MAX && !is_told(finding, &place))
 		finding->where[finding->where_count++] = place;
 }
@@ -313,11 +357,15 @@ static bool add_places(const struct advice_result *result, const struct advice_t
 	if (used)
 		qsort(costs, used, sizeof(*costs), compare_costs);
 	for (size_t i = 0; done && i < used && finding->where_count < ADVICE_WHERE_MAX; i++) {
+		struct advice_where place;
+
 		if (i && costs[i].ns <= tally->ns / 20)
 			break;
-		report_add_place(advice, costs[i].site, costs[i].row, finding);
+		place = advice_describe(advice, costs[i].site, costs[i].row);
+		done = add_through(tally, &costs[i], &place);
+		report_add_place(place, finding);
 		for (size_t k = 0; !i && k < result->also_count; k++)
-			report_add_place(advice, advice->site[result->also[k]], result->also[k], finding);
+			report_add_place(advice_describe(advice, advice->site[result->also[k]], result->also[k]), finding);
 	}
 	ops_free(costs);
 	return done;

@@ -21,6 +21,7 @@
 #define LINE_PCT_MIN 1.0    /* and the minimum part of a step of each but the first */
 #define SHARE_MIN 0.5       /* minimum share of a line that has something in common */
 #define UNUSUAL_MIN 0.25    /* minimum share of a line in operators with unusual tensors */
+#define THROUGH_MIN 0.05    /* minimum share of a line of the program in a line of a library */
 
 #define ROW_MIN 0.0005      /* minimum share of a step of an operator whose tensors are examined */
 
@@ -41,10 +42,17 @@ struct rest_group {
 	struct unusual_call unusual;
 };
 
-struct group_operator {
+/* The time of a group in one operator, or through one line of a library. */
+struct group_part {
 	uint32_t group;
-	uint32_t name;
+	uint32_t id; /* of a string, or of a library site */
 	double ns;
+};
+
+struct group_parts {
+	struct group_part *items;
+	size_t count, capacity;
+	struct ops_map numbers;
 };
 
 struct rest_lines {
@@ -56,9 +64,9 @@ struct rest_lines {
 	uint32_t *group_of;  /* by row; OPS_NONE: none */
 	uint8_t *copies;     /* by string: copies or converts */
 	struct ops_intern modules;
-	struct ops_map numbers, operator_numbers;
+	struct ops_map numbers;
 	OPS_ARRAY(struct rest_group) groups;
-	OPS_ARRAY(struct group_operator) operators;
+	struct group_parts operators, through;
 };
 
 static double row_ns(const struct rest_lines *lines, uint32_t row)
@@ -115,17 +123,48 @@ static uint32_t find_group(struct rest_lines *lines, uint32_t site, uint32_t row
 	return number;
 }
 
-static bool rest_add_operator(struct rest_lines *lines, uint32_t number, uint32_t name, double ns)
+static bool rest_add_part(struct group_parts *parts, uint32_t group, uint32_t id, double ns)
 {
-	uint32_t at = ops_map_number(&lines->operator_numbers, (uint64_t)number << 32 | name);
-	struct group_operator *operator = OPS_ARRAY_AT(&lines->operators, at);
+	uint32_t at = ops_map_number(&parts->numbers, (uint64_t)group << 32 | id);
+	struct group_part *part = OPS_ARRAY_AT(parts, at);
 
-	if (!operator)
+	if (!part)
 		return false;
-	operator->group = number;
-	operator->name = name;
-	operator->ns += ns;
+	part->group = group;
+	part->id = id;
+	part->ns += ns;
 	return true;
+}
+
+static void release_parts(struct group_parts *parts)
+{
+	OPS_ARRAY_RELEASE(parts);
+	ops_map_release(&parts->numbers);
+}
+
+#define PARTS_MAX 3
+_Static_assert(REST_OPERATORS_MAX <= PARTS_MAX && ADVICE_THROUGH_MAX <= PARTS_MAX, "room for the parts that are reported");
+
+/* Finds the parts of a group with the most time. Returns their number. */
+static int find_longest_parts(const struct group_parts *parts, uint32_t group, struct group_part longest[PARTS_MAX])
+{
+	int count = 0;
+
+	for (size_t i = 0; i < parts->count; i++) {
+		const struct group_part *part = &parts->items[i];
+		int at = count;
+
+		if (part->group != group || part->ns <= 0)
+			continue;
+		while (at > 0 && part->ns > longest[at - 1].ns)
+			at--;
+		if (at == PARTS_MAX)
+			continue;
+		count += count < PARTS_MAX;
+		memmove(&longest[at + 1], &longest[at], (size_t)(count - 1 - at) * sizeof(*longest));
+		longest[at] = *part;
+	}
+	return count;
 }
 
 static void add_time(struct rest_group *group, enum advice_rest_kind kind, double ns)
@@ -199,9 +238,11 @@ static bool rest_add_row(struct rest_lines *lines, uint32_t row)
 		add_time(group, rest_kind_of(lines, row), lines->times.part[row] * (self_ns - device_ns - waits_ns));
 	}
 	find_longest(lines, group, row);
+	if (ns > 0 && advice->through[row] != OPS_NONE && !rest_add_part(&lines->through, number, advice->through[row], ns))
+		return false;
 	if (operator == OPS_NONE && !advice_is_device_work(advice, row))
 		return true;
-	return ns <= 0 || rest_add_operator(lines, number, advice->events->name[operator == OPS_NONE ? row : operator], ns);
+	return ns <= 0 || rest_add_part(&lines->operators, number, advice->events->name[operator == OPS_NONE ? row : operator], ns);
 }
 
 /* Waits in the self time of rows, at the lines at which they wait. */
@@ -246,7 +287,7 @@ static bool add_exposed(struct rest_lines *lines)
 			if (!pass || all_ns <= 0)
 				continue;
 			number = find_group(lines, advice->site[row], row);
-			if (number == OPS_NONE || !rest_add_operator(lines, number, advice->events->name[event->row], lines->times.exposed_ns * ns / all_ns))
+			if (number == OPS_NONE || !rest_add_part(&lines->operators, number, advice->events->name[event->row], lines->times.exposed_ns * ns / all_ns))
 				return false;
 			add_time(&lines->groups.items[number], REST_COMMUNICATION, lines->times.exposed_ns * ns / all_ns);
 			if (lines->groups.items[number].row == OPS_NONE)
@@ -269,7 +310,7 @@ static bool add_kernels(struct rest_lines *lines)
 
 		if (row == event->row || event->communicates || lines->group_of[row] == OPS_NONE || lines->outermost[row] != OPS_NONE || ns <= 0)
 			continue;
-		if (!rest_add_operator(lines, lines->group_of[row], advice->events->name[event->row], ns))
+		if (!rest_add_part(&lines->operators, lines->group_of[row], advice->events->name[event->row], ns))
 			return false;
 	}
 	return true;
@@ -392,36 +433,35 @@ static bool describe_tensors(const struct rest_lines *lines, const struct rest_g
 /* Adds the operators of a group with the most time. */
 static bool describe_operators(const struct rest_lines *lines, uint32_t number, struct advice_rest_line *line)
 {
+	static const char engine[] = "autograd::engine::evaluate_function: ";
 	const struct advice *advice = lines->advice;
-	double most[REST_OPERATORS_MAX] = {0};
-	uint32_t names[REST_OPERATORS_MAX];
+	struct group_part longest[PARTS_MAX];
+	int count = find_longest_parts(&lines->operators, number, longest);
 
-	for (size_t i = 0; i < lines->operators.count; i++) {
-		const struct group_operator *operator = &lines->operators.items[i];
-		int at = REST_OPERATORS_MAX;
-
-		if (operator->group != number)
-			continue;
-		while (at > 0 && operator->ns > most[at - 1])
-			at--;
-		if (at == REST_OPERATORS_MAX)
-			continue;
-		memmove(&most[at + 1], &most[at], (size_t)(REST_OPERATORS_MAX - 1 - at) * sizeof(*most));
-		memmove(&names[at + 1], &names[at], (size_t)(REST_OPERATORS_MAX - 1 - at) * sizeof(*names));
-		most[at] = operator->ns;
-		names[at] = operator->name;
-	}
-	for (int i = 0; i < REST_OPERATORS_MAX && most[i] > 0; i++) {
-		static const char engine[] = "autograd::engine::evaluate_function: ";
-		struct ops_string name = ops_trace_string(advice->trace, names[i]);
+	for (int i = 0; i < count; i++) {
+		struct ops_string name = ops_trace_string(advice->trace, longest[i].id);
 
 		if (ops_string_starts(name, engine))
 			name = (struct ops_string){name.bytes + strlen(engine), name.size - strlen(engine)};
-		line->operators[i].pct = advice_percent(advice, most[i]);
+		line->operators[i].pct = advice_percent(advice, longest[i].ns);
 		if (!advice_report_keep(advice->report, name.bytes, name.size, &line->operators[i].name))
 			return false;
 	}
 	return true;
+}
+
+/* Adds the lines of libraries through which a group has the most time. */
+static void describe_through(const struct rest_lines *lines, uint32_t number, struct advice_rest_line *line)
+{
+	struct group_part longest[PARTS_MAX];
+	int count = find_longest_parts(&lines->through, number, longest);
+
+	for (int i = 0; i < count; i++) {
+		line->through_pct[i] = advice_percent(lines->advice, longest[i].ns);
+		if (line->through_pct[i] < THROUGH_MIN * line->pct)
+			break;
+		line->where.through[line->where.through_count++] = advice_describe_through(lines->advice, longest[i].id);
+	}
 }
 
 static bool describe_group(const struct rest_lines *lines, uint32_t number, struct advice_rest_line *line)
@@ -441,6 +481,7 @@ static bool describe_group(const struct rest_lines *lines, uint32_t number, stru
 	for (int state = 0; state < OPS_THREAD_STATES; state++)
 		if (group->wait_ns[state] > (waits == OPS_THREAD_STATES ? 0 : group->wait_ns[waits]))
 			waits = state;
+	describe_through(lines, number, line);
 	return advice_report_keep_where(advice->report, &line->where) && describe_operators(lines, number, line) && describe_tensors(lines, group, line) &&
 	       rest_keep_text(advice->report, waits == OPS_THREAD_STATES ? "" : names[waits], &line->waits_for);
 }
@@ -583,9 +624,9 @@ bool advice_rest_add(const struct advice *advice, const struct advice_explanatio
 	ops_free(lines.copies);
 	ops_intern_release(&lines.modules);
 	ops_map_release(&lines.numbers);
-	ops_map_release(&lines.operator_numbers);
 	OPS_ARRAY_RELEASE(&lines.groups);
-	OPS_ARRAY_RELEASE(&lines.operators);
+	release_parts(&lines.operators);
+	release_parts(&lines.through);
 	return done;
 }
 
@@ -629,6 +670,17 @@ static void average_line(struct advice_rest_line *line, double traces)
 		line->kinds[kind] /= traces;
 }
 
+/* What findings explain has been subtracted from the line, not from its parts. */
+static void limit_parts(struct advice_rest_line *line)
+{
+	for (int i = 0; i < REST_OPERATORS_MAX; i++)
+		if (line->operators[i].pct > line->pct)
+			line->operators[i].pct = line->pct;
+	for (int i = 0; i < ADVICE_THROUGH_MAX; i++)
+		if (line->through_pct[i] > line->pct)
+			line->through_pct[i] = line->pct;
+}
+
 OPS_ORDER(compare_rest_lines, struct advice_rest_line, OPS_DOWN(pct) OPS_UP(where.line) OPS_UP(where.row))
 
 void advice_rest_finish(struct advice_report *report)
@@ -644,9 +696,7 @@ void advice_rest_finish(struct advice_report *report)
 		average_line(&rest->lines.items[i], traces);
 	subtract_communication(report);
 	for (size_t i = 0; i < rest->lines.count; i++)
-		for (int n = 0; n < REST_OPERATORS_MAX; n++)
-			if (rest->lines.items[i].operators[n].pct > rest->lines.items[i].pct)
-				rest->lines.items[i].operators[n].pct = rest->lines.items[i].pct;
+		limit_parts(&rest->lines.items[i]);
 	if (rest->lines.count)
 		qsort(rest->lines.items, rest->lines.count, sizeof(*rest->lines.items), compare_rest_lines);
 	while (shown < rest->lines.count && shown < SHOWN_MAX && rest->lines.items[shown].pct >= (shown ? LINE_PCT_MIN : 0.05))

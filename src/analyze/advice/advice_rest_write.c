@@ -11,6 +11,7 @@
 #include "analyze/format.h"
 #include "analyze/tables.h"
 #include "base/text.h"
+#include "derive/program.h"
 
 #define KIND_MIN 0.1  /* minimum share of a line of a kind of time that is named */
 
@@ -110,6 +111,19 @@ static void append_kinds(const struct advice_rest_line *line, struct ops_buffer 
 	}
 }
 
+/* Appends " Through lightning/pytorch/loops/loop.py:12 in run 20.1 %, …" for a line that calls libraries. */
+static void append_libraries(const struct advice_rest_line *line, struct ops_buffer *out)
+{
+	for (size_t i = 0; i < line->where.through_count; i++) {
+		const struct advice_through *through = &line->where.through[i];
+		struct ops_string path = ops_file_in_package(through->file);
+
+		ops_buffer_printf(out, "%s%.*s:%u in %.*s %s", i ? ", " : " Through ", (int)path.size, path.bytes, through->line, (int)through->function.size,
+		                  through->function.bytes, ops_figure_of_percent(line->through_pct[i]).text);
+	}
+	ops_buffer_append_text(out, line->where.through_count ? "." : "");
+}
+
 void advice_rest_describe(const struct advice_report *report, const struct advice_rest_line *line, struct ops_buffer *out)
 {
 	ops_buffer_printf(out, "%s of %s", ops_figure_of_percent(line->pct).text, rest_base(report));
@@ -127,6 +141,7 @@ void advice_rest_describe(const struct advice_report *report, const struct advic
 	if (line->roof_pct >= 0) /* not NAN */
 		ops_buffer_printf(out, "; %s of the roof", ops_figure_of_percent(line->roof_pct).text);
 	ops_buffer_append_text(out, ".");
+	append_libraries(line, out);
 	if (line->unusual.size) {
 		ops_buffer_append_text(out, " ");
 		ops_buffer_append(out, line->unusual.bytes, line->unusual.size);

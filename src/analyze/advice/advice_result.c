@@ -13,21 +13,21 @@
 
 bool advice_tally_init(struct advice_tally *tally, const struct advice *advice)
 {
-	*tally = (struct advice_tally){.count = advice->sites.count + 1};
+	*tally = (struct advice_tally){.advice = advice, .count = advice->sites.count + 1};
 	tally->costs = ops_alloc_zeroed(tally->count, sizeof(*tally->costs));
-	return tally->costs != NULL;
+	tally->through = ops_alloc_zeroed(advice->library_sites.count + 1, sizeof(*tally->through));
+	return tally->costs && tally->through;
 }
 
 void advice_tally_release(struct advice_tally *tally)
 {
 	ops_free(tally->costs);
+	ops_free(tally->through);
 	*tally = (struct advice_tally){0};
 }
 
-void advice_tally_add_at(struct advice_tally *tally, uint32_t site, uint32_t row, int64_t ns)
+static void add_cost(struct advice_cost *cost, uint32_t site, uint32_t row, int64_t ns)
 {
-	struct advice_cost *cost = &tally->costs[site == OPS_NONE ? tally->count - 1 : site];
-
 	if (!cost->count || ns > cost->row_ns) {
 		cost->row = row;
 		cost->row_ns = ns;
@@ -35,13 +35,22 @@ void advice_tally_add_at(struct advice_tally *tally, uint32_t site, uint32_t row
 	cost->site = site;
 	cost->count++;
 	cost->ns = ops_sum(cost->ns, ns);
+}
+
+void advice_tally_add_at(struct advice_tally *tally, uint32_t site, uint32_t row, int64_t ns)
+{
+	uint32_t through = row == OPS_NONE ? OPS_NONE : tally->advice->through[row];
+
+	add_cost(&tally->costs[site == OPS_NONE ? tally->count - 1 : site], site, row, ns);
+	if (through != OPS_NONE)
+		add_cost(&tally->through[through], site, row, ns);
 	tally->ns = ops_sum(tally->ns, ns);
 	tally->events++;
 }
 
-void advice_tally_add(struct advice_tally *tally, const struct advice *advice, uint32_t row, int64_t ns)
+void advice_tally_add(struct advice_tally *tally, uint32_t row, int64_t ns)
 {
-	advice_tally_add_at(tally, advice->site[row], row, ns);
+	advice_tally_add_at(tally, tally->advice->site[row], row, ns);
 }
 
 void advice_add_at(struct advice_result *result, uint32_t site, uint32_t row, int64_t ns)
@@ -51,7 +60,7 @@ void advice_add_at(struct advice_result *result, uint32_t site, uint32_t row, in
 
 void advice_add(struct advice_result *result, uint32_t row, int64_t ns)
 {
-	advice_tally_add(&result->tally, result->advice, row, ns);
+	advice_tally_add(&result->tally, row, ns);
 }
 
 /* Limit on the calls around a row that are considered, and the share by which each outer one counts less. */

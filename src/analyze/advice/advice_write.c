@@ -12,6 +12,7 @@
 #include "analyze/format.h"
 #include "analyze/views/view_step_stats.h"
 #include "base/escape.h"
+#include "derive/program.h"
 
 const char *advice_severity_name(enum advice_severity severity)
 {
@@ -46,6 +47,16 @@ static void write_where(struct ops_json_writer *json, const struct advice_where 
 	ops_json_member_string_or_null(json, "operator", where->operator_name);
 	ops_json_member_if(json, "trace", where->row != OPS_NONE, where->trace);
 	ops_json_member_if(json, "row", where->row != OPS_NONE, where->row);
+	ops_json_member_open(json, "through", '[');
+	for (size_t i = 0; i < where->through_count; i++) {
+		ops_json_open(json, '{');
+		ops_json_member_string(json, "file", where->through[i].file);
+		ops_json_member_string(json, "path", ops_file_in_package(where->through[i].file));
+		ops_json_member(json, "line", where->through[i].line);
+		ops_json_member_string(json, "function", where->through[i].function);
+		ops_json_close(json, '}');
+	}
+	ops_json_close(json, ']');
 	ops_json_close(json, '}');
 }
 
@@ -342,6 +353,19 @@ static void append_name(const struct advice_style *style, struct ops_string name
 	(style->markdown ? ops_code_append : ops_plain_append)(style->out, name.bytes, name.size);
 }
 
+/* Writes "through lightning/pytorch/loops/loop.py:12 in run". */
+static void append_through(const struct advice_style *style, const struct advice_through *through)
+{
+	struct ops_string path = ops_file_in_package(through->file);
+
+	ops_buffer_append_text(style->out, style->markdown ? "  - through " : "      through ");
+	append_name(style, path);
+	ops_buffer_printf(style->out, ":%u", through->line);
+	ops_buffer_append_text(style->out, !style->markdown && path.size + through->function.size + 24 > WIDTH ? "\n        in " : " in ");
+	append_name(style, through->function);
+	ops_buffer_append_text(style->out, "\n");
+}
+
 /* Writes "at train.py:12 in step, aten::mm, module net.0", as far as known, on a new line if the line gets too long. */
 static void append_where(const struct advice_style *style, const struct advice_where *where)
 {
@@ -369,6 +393,8 @@ static void append_where(const struct advice_style *style, const struct advice_w
 			ops_buffer_printf(style->out, ":%u", where->line);
 	}
 	ops_buffer_append_text(style->out, column ? "\n" : "");
+	for (size_t i = 0; i < where->through_count; i++)
+		append_through(style, &where->through[i]);
 }
 
 /* --- findings ------------------------------------------------------------------------------------------------------- */
@@ -562,6 +588,7 @@ static void append_rest_line(const struct advice_style *style, const struct advi
 
 	if (where.line)
 		where.operator_name = (struct ops_string){"", 0}; /* the description has them all */
+	where.through_count = 0;
 	append_where(style, &where);
 	advice_rest_describe(report, line, &text);
 	if (style->markdown)

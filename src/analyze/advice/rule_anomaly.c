@@ -33,7 +33,7 @@ static bool rule_anomaly_find(const struct advice *advice, struct advice_result 
 		if (!advice_counts(advice, row) || advice_is_claimed(result, row))
 			continue;
 		if (kind == SWITCH)
-			advice_tally_add(&switches, advice, row, 1);
+			advice_tally_add(&switches, row, 1);
 		if (!is_anomaly(advice, row, kind))
 			continue;
 		stacks += kind == STACK;

@@ -90,7 +90,7 @@ static bool check_device(const struct advice *advice, struct advice_result *resu
 	rows = advice_memory_rows(advice);
 	done = rows && advice_tally_init(&tally, advice);
 	if (done && rows[peak.record] != OPS_NONE)
-		advice_tally_add(&tally, advice, rows[peak.record], 1);
+		advice_tally_add(&tally, rows[peak.record], 1);
 	result->detail = pieces ? "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True combines free segments." : NULL;
 	done = done && advice_report_at(result, &tally, 0,
 	                                "At the peak, %s are reserved on device %lld, %s of them in use, of a total "

@@ -68,7 +68,7 @@ static bool report_setting(struct advice_result *result, const struct setting *s
 
 	result->detail = setting->fix;
 	if (done && call != OPS_NONE)
-		advice_tally_add(&at_call, result->advice, call, result->tally.ns);
+		advice_tally_add(&at_call, call, result->tally.ns);
 	done = done && advice_report_at(result, call != OPS_NONE ? &at_call : &result->tally, (double)result->tally.ns,
 	                                "%s Without that, the %s of the steps may take up to %s less.", setting->state, what,
 	                                advice_cost(result).text);

@@ -57,7 +57,7 @@ static bool rule_slices_find(const struct advice *advice, struct advice_result *
 	}
 	done = find_assignment(advice, result->tally.events, &assignment) && advice_tally_init(&places, advice);
 	if (done && assignment != OPS_NONE)
-		advice_tally_add(&places, advice, assignment, result->tally.ns);
+		advice_tally_add(&places, assignment, result->tally.ns);
 	done = done && advice_report_at(result, assignment == OPS_NONE ? &result->tally : &places, (double)result->tally.ns,
 	                                "%s in autograd's graph. The backward pass copies the gradient of "
 	                                "the whole tensor for each, which takes %s.", advice_events(result, "assignment to slices of tensors in each step is", "assignments to slices of tensors in each step are").text,

@@ -62,6 +62,42 @@ static void splits_a_step_by_line(void **state)
 	ops_free(text);
 }
 
+/* Four steps of 1 ms. fit() calls functions of two libraries, which call operators: torch's own function is not named. A finding
+ * about Python code explains 30 us of run() itself. */
+static char *advise_calls_of_libraries(const char *operator_name)
+{
+	struct device_trace trace;
+
+	device_trace_open(&trace);
+	for (int step = 0; step < 4; step++) {
+		double at = 1000 * step;
+		int id = 10 * step + 10;
+
+		device_trace_step(&trace, step, at, 1000);
+		rest_python(&trace, "train.py(30): fit", id, 0, at + 10, 900);
+		rest_python(&trace, "/v/site-packages/lightning/loop.py(12): run", id + 1, id, at + 20, 860);
+		rest_python(&trace, "/v/site-packages/torch/nn/linear.py(5): forward", id + 2, id + 1, at + 30, 620);
+		device_trace_host(&trace, "cpu_op", operator_name, at + 40, 600);
+		rest_python(&trace, "/v/site-packages/metrics/mean.py(7): update", id + 3, id + 1, at + 660, 210);
+		device_trace_host(&trace, "cpu_op", "aten::lerp", at + 665, 200);
+	}
+	return device_trace_advise(&trace);
+}
+
+static void names_the_lines_of_libraries(void **state)
+{
+	char *text = advise_calls_of_libraries("aten::bmm");
+
+	(void)state;
+	assert_non_null(strstr(text, "Through lightning/loop.py:12 in run 62.0 %, metrics/mean.py:7 in update 21.0 %."));
+	ops_free(text);
+	text = advise_calls_of_libraries("aten::_local_scalar_dense");
+	assert_true(finding_ms(text, "synchronising-calls") > 0.5);
+	assert_non_null(strstr(text, "\"file\":\"train.py\",\"line\":30"));
+	assert_non_null(strstr(text, "\"through\":[{\"file\":\"/v/site-packages/lightning/loop.py\",\"path\":\"lightning/loop.py\",\"line\":12,\"function\":\"run\"}]"));
+	ops_free(text);
+}
+
 /* A finding claims attend(), which reads a value, and another one the time between the functions: update() is left. */
 static void leaves_out_what_findings_claim(void **state)
 {
@@ -127,7 +163,8 @@ static void names_operators_without_lines(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(splits_a_step_by_line), cmocka_unit_test(leaves_out_what_findings_claim),
+		cmocka_unit_test(splits_a_step_by_line),
+		cmocka_unit_test(names_the_lines_of_libraries), cmocka_unit_test(leaves_out_what_findings_claim),
 		cmocka_unit_test(adds_the_backward_pass_to_its_line), cmocka_unit_test(names_operators_without_lines),
 	};
 

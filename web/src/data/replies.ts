@@ -245,6 +245,16 @@ export interface Where {
 	/** The most expensive event there, and the index of the requested trace that contains it. */
 	trace: number | null;
 	row: number | null;
+	/** Lines of libraries that the line calls, if most of the cost arises in them. */
+	through: Through[];
+}
+
+export interface Through {
+	file: string;
+	/** The file from the package on: "lightning/pytorch/loops/loop.py". */
+	path: string;
+	line: number;
+	function: string;
 }
 
 /** The measurement of `opstrobe prove` with a fix of a finding. */

@@ -122,6 +122,11 @@ export function Places({ trace, asked, where }: { trace: string; asked: readonly
 					{place.module !== null && <code class="module">{place.module}</code>}
 					{place.operator !== null && <code class="operator">{place.operator}</code>}
 					<TimelinePlace trace={asked[place.trace ?? -1] ?? trace} place={place} />
+					{place.through.map(({ file, path, line, function: name }, n) => (
+						<div class="through" key={n}>
+							through <SourceLink trace={trace} file={file} line={line} shown={path} /> <code>{name}</code>
+						</div>
+					))}
 				</li>
 			))}
 		</ul>

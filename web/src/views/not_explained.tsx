@@ -19,7 +19,7 @@ export function NotExplained({ trace, asked, time }: { trace: string; asked: rea
 							<span class="gain-figure">{formatPercent(line.percent)}</span>
 							<Meter label="Share" share={line.percent / 100} />
 						</div>
-						<Places trace={trace} asked={asked} where={[line]} />
+						<Places trace={trace} asked={asked} where={[{ ...line, through: [] }]} />
 						<p>{line.text}</p>
 					</li>
 				))}

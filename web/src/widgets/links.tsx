@@ -26,8 +26,8 @@ export function sourceHref(trace: string, file: string, line?: number | null): s
 	return routeHref("source", trace, { file, line: line ?? undefined });
 }
 
-/** "train.py:12" with a link to that line: in the source view, or in the editor that shows the viewer. */
-export function SourceLink({ trace, file, line }: { trace: string; file: string; line: number | null }) {
+/** "train.py:12" with a link to that line: in the source view, or in the editor that shows the viewer. `shown` replaces the name of the file. */
+export function SourceLink({ trace, file, line, shown = baseName(file) }: { trace: string; file: string; line: number | null; shown?: string }) {
 	const openThere = (event: Event) => {
 		if (!hosted.value) return;
 		event.preventDefault();
@@ -35,7 +35,7 @@ export function SourceLink({ trace, file, line }: { trace: string; file: string;
 	};
 	return (
 		<a class="source-link" href={sourceHref(trace, file, line)} title={line === null ? file : `${file}:${line}`} onClick={openThere}>
-			{baseName(file)}
+			{shown}
 			<wbr />
 			{line !== null && `:${line}`}
 		</a>
