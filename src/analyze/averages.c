@@ -147,7 +147,7 @@ static void averages_add(const struct adder *adder, uint32_t ref, struct ops_ave
 		row->self_device_memory_usage = ops_sum(row->self_device_memory_usage, costs->self_device_memory[ref]);
 	}
 	if (costs->with_flops)
-		row->flops = ops_sum(row->flops, ops_flops_of(adder->trace, ref, adder->operators));
+		row->flops = ops_sum(row->flops, ops_torch_flops_of(adder->trace, ref, adder->operators));
 }
 
 void ops_average_of_event(const struct ops_trace *trace, const struct ops_event_costs *costs, uint32_t ref,

@@ -40,34 +40,44 @@ static int64_t row_flops(const struct operator_row *row, const struct operator_c
 	return row->flops ? row->flops(call, row->where) : OPERATOR_UNKNOWN;
 }
 
-/* Returns the formula's value for one event, regardless of the events around it. */
-static int64_t own_flops(const struct ops_trace *trace, uint32_t event, const uint16_t *operators)
+/* Returns the formula's value for one event, regardless of the events around it. Rows with one of the flags `omitted` have none. */
+static int64_t own_flops(const struct ops_trace *trace, uint32_t event, const uint16_t *operators, unsigned omitted)
 {
 	struct operator_call call;
 	const struct operator_row *row = flops_find_row(trace, event, operators, &call);
 
-	return row && !(row->flags & OPERATOR_ONLY_WORK) ? row_flops(row, &call) : OPERATOR_UNKNOWN;
+	return row && !(row->flags & omitted) ? row_flops(row, &call) : OPERATOR_UNKNOWN;
 }
 
-int64_t ops_flops_of(const struct ops_trace *trace, uint32_t event, const uint16_t *operators)
+static int64_t outermost_flops(const struct ops_trace *trace, uint32_t event, const uint16_t *operators, unsigned omitted)
 {
 	const struct ops_events *events = ops_trace_events(trace);
-	int64_t flops = own_flops(trace, event, operators);
+	int64_t flops = own_flops(trace, event, operators, omitted);
 	uint32_t ancestor = event;
 
 	for (int i = 0; flops != OPERATOR_UNKNOWN && i < ANCESTORS_MAX; i++) {
 		ancestor = events->parent[ancestor];
 		if (ancestor == OPS_NONE)
 			break;
-		if (own_flops(trace, ancestor, operators) != OPERATOR_UNKNOWN)
+		if (own_flops(trace, ancestor, operators, omitted) != OPERATOR_UNKNOWN)
 			flops = OPERATOR_UNKNOWN;
 	}
 	return flops;
 }
 
+int64_t ops_flops_of(const struct ops_trace *trace, uint32_t event, const uint16_t *operators)
+{
+	return outermost_flops(trace, event, operators, 0);
+}
+
+int64_t ops_torch_flops_of(const struct ops_trace *trace, uint32_t event, const uint16_t *operators)
+{
+	return outermost_flops(trace, event, operators, OPERATOR_ONLY_WORK);
+}
+
 int64_t ops_event_flops(const struct ops_trace *trace, uint32_t event)
 {
-	return ops_flops_of(trace, event, NULL);
+	return ops_torch_flops_of(trace, event, NULL);
 }
 
 bool ops_demand_of(const struct ops_trace *trace, uint32_t event, const uint16_t *operators, struct ops_demand *ret_demand)

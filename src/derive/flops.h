@@ -10,8 +10,11 @@
 
 #include <opstrobe/trace.h>
 
-/* Like ops_event_flops(). `operators`, of ops_operators_of(), avoids the lookup of names; it may be NULL. */
+/* Returns the floating-point operations of an event's operator. Returns 0 if unknown, and inside an operator that has a value already,
+ * so that sums count a call once. `operators`, of ops_operators_of(), avoids the lookup of names; it may be NULL. */
 int64_t ops_flops_of(const struct ops_trace *trace, uint32_t event, const uint16_t *operators);
+/* Like ops_event_flops(): only the kinds of operators for which torch.profiler estimates them. */
+int64_t ops_torch_flops_of(const struct ops_trace *trace, uint32_t event, const uint16_t *operators);
 
 /* The operations and bytes that an operator requires, regardless of its implementation. */
 struct ops_demand {

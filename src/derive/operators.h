@@ -38,7 +38,7 @@ enum operator_kind {
 };
 
 enum operator_flag {
-	OPERATOR_ONLY_WORK = 1, /* tables of FLOPs omit it, like those of torch.profiler */
+	OPERATOR_ONLY_WORK = 1, /* averages with torch.profiler's columns omit its FLOPs */
 	OPERATOR_IN_PLUGIN = 2, /* the TensorBoard plugin lists it among those that could use tensor cores */
 	OPERATOR_ELEMENTWISE = 4, /* computes each element from those at the same position, with broadcasting */
 };

@@ -689,3 +689,16 @@ def test_derived_steps_are_the_same_everywhere(ask, opstrobe, tmp_path):
     names = [event["name"] for event in json.loads((tmp_path / "cut.json").read_text())["traceEvents"]]
     assert names.count("aten::mm") == 1
     assert opstrobe("cut", "--steps", "3", "t.json", "none.json").returncode != 0
+
+
+def test_operators_and_roofline_have_the_same_flops(opstrobe):
+    """Also of elementwise operators, softmax and normalisations, which torch.profiler does not count."""
+    trace = pathlib.Path(__file__).parents[2] / "web/tests/traces/train.pt.trace.json.gz"
+    operators = json.loads(opstrobe("views", "--format", "json", str(trace)).stdout)["operators"]["rows"]
+    roofline = json.loads(opstrobe("roofline", "--format", "json", "--roof", "60G,20G", str(trace)).stdout)["rows"]
+    known = collections.Counter()
+    for row in roofline:  # one for each type
+        known[row["name"]] += row["flops"]
+    known = {name: flops for name, flops in known.items() if flops}
+    assert {"aten::relu", "aten::conv2d", "aten::_log_softmax"} <= known.keys()
+    assert {row["name"]: row["flops"] for row in operators if row["flops"]} == known

@@ -149,8 +149,9 @@ enum ops_code ops_key_averages(const struct ops_trace *trace, bool with_flops, c
 void ops_total_average(const struct ops_trace *trace, const struct ops_event_costs *costs, const uint32_t *refs,
                        size_t count, struct ops_average *ret_row);
 
-/* Returns the estimated floating-point operations of an event's operator. Returns 0 if unknown, and inside an operator that has a
- * value already, so that sums count a call once. Formulas and sources: analyze/flops.c. */
+/* Returns the floating-point operations that torch.profiler estimates for an event's operator: of products, convolutions, attention
+ * and arithmetic, not of other elementwise operators and reductions. Returns 0 if unknown, and inside an operator that has a value
+ * already, so that sums count a call once. Formulas and sources: derive/operators.c. */
 int64_t ops_event_flops(const struct ops_trace *trace, uint32_t event);
 
 /* --- table text --------------------------------------------------------------------------------------------------- */

@@ -34,7 +34,7 @@
 extern "C" {
 #endif
 
-/* Metrics, with their names in data. Times in ns; FLOPs as estimated by ops_event_flops. Memory is what the thread of the call
+/* Metrics, with their names in data. Times in ns; FLOPs as defined by ops_flops_of(). Memory is what the thread of the call
  * reported during it: all allocated bytes, and allocated minus freed bytes. */
 #define OPS_MODULE_METRICS(X)                                                                      \
 	X(HOST, "host_ns")                                                                         \
