@@ -268,7 +268,6 @@ struct advice_report {
 	uint32_t of_samples; /* number of traces to which no rule applies, because they consist of samples */
 	double step_ms;   /* the average steady step of the first trace, the base of percentages */
 	double mean_ms;   /* mean of its steps, without a first one that is apart */
-	bool has_apart;   /* the first step is apart, and steady nevertheless: mean_ms leaves it out, step_ms does not */
 	double imports_ms; /* of imports in a steady step, which its length excludes */
 	double waited_ratio; /* share of the time of its steps in which they were ready to run while other threads had the
 	                      * processors; the largest of all traces; NAN: not recorded */

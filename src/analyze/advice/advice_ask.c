@@ -104,7 +104,6 @@ enum ops_code ops_adviser_add(struct ops_adviser *adviser, const struct ops_rank
 		adviser->report.step_ms = advice_step_ms(&advice, (double)advice.steps_ns);
 		adviser->report.imports_ms = advice_step_ms(&advice, (double)advice.imports_ns);
 		adviser->report.mean_ms = view_step_shown_average_ns(advice.views, VIEW_TIME_COUNT) / 1e6;
-		adviser->report.has_apart = view_averaged_from(advice.views) > 0 && advice.steady[0];
 		adviser->report.steady = (uint32_t)advice.step_count;
 		adviser->report.steps = advice.real_steps ? (uint32_t)advice.views->steps.count : 0;
 		adviser->report.outside_ratio = advice_outside_ratio(&advice);

@@ -85,6 +85,13 @@ static bool keep_recurring(const struct advice *advice, const int64_t *calls, ui
 	return true;
 }
 
+/* The first step is not steady if means of other surfaces leave it out (derive/steps.c), unless no other one is. */
+static void leave_out_apart(const struct advice *advice, uint8_t *steady)
+{
+	if (view_averaged_from(advice->views) && memchr(steady + 1, 1, advice->views->steps.count - 1))
+		steady[0] = 0;
+}
+
 /* A step that waited for a processor for more than a tenth of its time is not steady: the place of the wait is an estimate
  * (advice_waits.c), and caches are cold afterwards. If nearly all steps waited, all count. */
 #define WAITED_MAX 0.1
@@ -206,6 +213,7 @@ static uint8_t *find_steady(const struct advice *advice)
 		steady[i] = advice_steps_length(advice, i) / UNSTEADY <= median_ns[advice->views->steps.items[i].kind];
 	done = done && keep_recurring(advice, calls, steady, &recur);
 	if (done) {
+		leave_out_apart(advice, steady);
 		leave_out_capturing(advice, steady);
 		/* Longer steps wait more often. Without them the others would not represent the program. */
 		if (advice->machine.has_waits && !advice_is_oversubscribed(advice) && !recur)

@@ -215,8 +215,7 @@ static size_t base_text(const struct advice_report *report, char *text, size_t r
 		used = (size_t)snprintf(text, room, "The trace has no steps. Percentages are shares of its total time, %s%s.", step,
 		                        excluded);
 	else if (report->steady == report->steps)
-		used = (size_t)snprintf(text, room, "Percentages are shares of the average step, %s%s.%s", step, excluded,
-		                        report->has_apart ? " The average includes the first step, which takes longer." : "");
+		used = (size_t)snprintf(text, room, "Percentages are shares of the average step, %s%s.", step, excluded);
 	else
 		used = (size_t)snprintf(text, room, "Percentages are shares of the average steady step, %s%s (%u of %u steps are steady; "
 		                        "all steps take %s on average).", step, without, report->steady, report->steps, mean);
