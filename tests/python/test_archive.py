@@ -28,7 +28,7 @@ import pyarrow.parquet  # noqa: E402
 
 import opstrobe.archive  # noqa: E402
 from opstrobe.archiving import add as adding  # noqa: E402
-from opstrobe.archiving import compact, trend  # noqa: E402
+from opstrobe.archiving import compact, location, trend  # noqa: E402
 from opstrobe.archiving.add import Adder  # noqa: E402
 from opstrobe.archiving.database import ArchiveDatabase  # noqa: E402
 from opstrobe.archiving.location import Location  # noqa: E402
@@ -499,6 +499,29 @@ def test_retention(archive, tmp_path):
     status, printed, _ = command("remove", archive, "--older-than", "2d")
     assert (status, printed) == (0, "3 parts removed\n")
     assert rows(archive, "select rank from traces") == [(5,)]
+
+
+def test_an_object_store_that_does_not_answer_is_given_up(monkeypatch):
+    answered = threading.Event()
+
+    class Silent:
+        protocol = "silent"
+
+        def invalidate_cache(self):
+            pass
+
+        def exists(self, path):
+            answered.wait()
+
+    monkeypatch.setattr(location, "_open_url", lambda name: (Silent(), "x"))
+    monkeypatch.setattr(location, "CONTACT_SECONDS", 0.1)
+    try:
+        with pytest.raises(
+            location.LocationError, match="cannot open 'silent://x': no answer within 0.1 s; check the network"
+        ):
+            Location("silent://x")
+    finally:
+        answered.set()
 
 
 # --- trends -----------------------------------------------------------------------------------------------------------

@@ -86,7 +86,8 @@ def test_tables_are_those_of_the_command(server, archive):
     assert all(row["steps"] == 8 and row["duration_us"] > 14_000 for row in listed)
     points = rows(check(server.json("archive/trend", job="llama"), "/archive/trend"))
     trend = command("archive", "trend", archive, "--format", "json")
-    assert [(row["key"], row["value"]) for row in points] == [(row["key"], row["value"]) for row in trend["points"]]
+    absent = dict.fromkeys(("before", "change", "noise"))
+    assert points == [absent | row for row in trend["points"]]
     (changed,) = [row for row in points if row["noise"] is not None]
     assert (
         changed["key"] == "c5" and changed["before"] == points[0]["level"] and changed["level"] == points[-1]["level"]
@@ -97,6 +98,8 @@ def test_tables_are_those_of_the_command(server, archive):
         "aten::sort",
         pytest.approx(0.4),
     )
+    (change,) = trend["changes"]
+    assert causes == change["causes"] and change["change"] == changed["change"]
     assert rows(server.json("archive/causes", job="llama", key="c1")) == []
     steps = rows(check(server.json("archive/steps", job="llama", run="it's 6"), "/archive/steps"))
     assert [(row["rank"], row["step"], row["dur_us"]) for row in steps] == [

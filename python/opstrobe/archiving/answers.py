@@ -7,7 +7,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import statistics
 import sys
 import tempfile
 
@@ -55,42 +54,22 @@ class Answers:
     def _traces(self, question: Question) -> Rows:
         return trace_rows(self._database)
 
-    def _series(self, question: Question) -> tuple[str, list[trend.Point], list[trend.Jump]]:
+    def _series(self, question: Question) -> tuple[list[trend.Point], list[trend.Jump]]:
         metric = question.get("metric", "step_ms")
         points = trend.series(self._database, metric, question.get("by", "commit"), question.get("job") or None)
-        return metric, points, trend.jumps([point.value for point in points])
+        return points, trend.jumps([point.value for point in points])
 
     def _trend(self, question: Question) -> Rows:
-        _, points, jumps = self._series(question)
-        values = [point.value for point in points]
-        rows: Rows = []
-        for i, point in enumerate(points):
-            level = next((jump.after for jump in reversed(jumps) if jump.at <= i), None)
-            if level is None:
-                level = jumps[0].before if jumps else statistics.median(values)
-            row: dict[str, object] = {
-                "key": point.key,
-                "value": point.value,
-                "level": level,
-                "traces": len(point.traces),
-            }
-            for jump in jumps:
-                if jump.at == i:
-                    change = 100 * (jump.after / jump.before - 1) if jump.before else None
-                    row.update(before=jump.before, change=change, noise=jump.noise)
-            rows.append(row)
-        return rows
+        return trend.trend_rows(*self._series(question))
 
     def _causes(self, question: Question) -> Rows:
-        _, points, jumps = self._series(question)
-        rows: Rows = []
-        for jump in jumps:
-            key = points[jump.at].key
-            if question.get("key") in (None, key):
-                for cause in trend.causes(self._database, points, jump):
-                    difference = cause.after_ms - cause.before_ms
-                    rows.append({"key": key, **vars(cause), "difference_ms": difference})
-        return rows
+        points, jumps = self._series(question)
+        return [
+            row
+            for jump in jumps
+            if question.get("key") in (None, points[jump.at].key)
+            for row in trend.cause_rows(self._database, points, jump)
+        ]
 
     def _steps(self, question: Question) -> Rows:
         which = " and ".join(f"steps.{name} = {quoted(question[name])}" for name in ("job", "run") if name in question)

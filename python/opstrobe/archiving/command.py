@@ -193,18 +193,16 @@ def _trend(options: argparse.Namespace) -> int:
         check_job(options.job)
     with contextlib.closing(ArchiveDatabase(Location(options.location))) as database:
         points = trend.series(database, options.metric, options.by, options.job)
-        found = [
-            (jump, trend.causes(database, points, jump)) for jump in trend.jumps([point.value for point in points])
-        ]
-    if options.format == "json":
-        print(json.dumps({
-            "metric": options.metric, "by": options.by,
-            "points": [{"key": point.key, "value": point.value, "traces": len(point.traces)} for point in points],
-            "changes": [{**dataclasses.asdict(jump), "key": points[jump.at].key,
-                         "causes": [dataclasses.asdict(cause) for cause in causes]} for jump, causes in found],
-        }, indent=1))  # fmt: skip
-        return 0
-    _print_points(options, points, [jump for jump, _ in found])
+        jumps = trend.jumps([point.value for point in points])
+        if options.format == "json":
+            print(json.dumps({
+                "metric": options.metric, "by": options.by, "points": trend.trend_rows(points, jumps),
+                "changes": [{**dataclasses.asdict(jump), "key": points[jump.at].key, "change": jump.percent,
+                             "causes": trend.cause_rows(database, points, jump)} for jump in jumps],
+            }, indent=1))  # fmt: skip
+            return 0
+        found = [(jump, trend.causes(database, points, jump)) for jump in jumps]
+    _print_points(options, points, jumps)
     for jump, causes in found:
         print(f"\n{points[jump.at].key}: {_change(options.metric, jump)}")
         for cause in causes:
@@ -239,7 +237,7 @@ def _print_points(options: argparse.Namespace, points: Sequence[Point], jumps: S
 
 
 def _change(metric: str, jump: Jump) -> str:
-    percent = f" ({format_change(100 * (jump.after / jump.before - 1))})" if jump.before else ""
+    percent = "" if jump.percent is None else f" ({format_change(jump.percent)})"
     before, after, noise = (_figure(metric, value) for value in (jump.before, jump.after, jump.noise))
     return f"{before} -> {after}{percent}, noise {noise}"
 

@@ -27,7 +27,9 @@ import uuid
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-    from typing import Any, BinaryIO
+    from typing import Any, BinaryIO, TypeVar
+
+    _T = TypeVar("_T")
 
 _MARK = "_opstrobe.json"
 _STAGING = "_staging"
@@ -38,6 +40,8 @@ COMPACTED = "compact-"
 FORMAT = 1
 # gcsfs logs a traceback for each error that it raises, too, and Python prints records that nobody handles.
 logging.getLogger("gcsfs").addHandler(logging.NullHandler())
+# An object store that has not answered after this long is not reached. Clients first look for credentials in several places.
+CONTACT_SECONDS = 30.0
 # Files of killed writers may belong to a writer that still runs, unless they are older than this.
 _LEFT_SECONDS = 86400
 
@@ -152,26 +156,59 @@ def _open_url(name: str) -> tuple[Any, str]:
     return files, root
 
 
+def _within_limit(name: str, contact: Callable[[], _T]) -> _T:
+    """The result of a first contact with an object store. Its client may repeat requests for minutes if there is no network, and offers no
+    limit that all clients have. Its thread does not keep the process alive."""
+    import threading
+
+    done: list[tuple[_T | None, BaseException | None]] = []
+
+    def run() -> None:
+        try:
+            done.append((contact(), None))
+        except BaseException as error:
+            done.append((None, error))
+
+    thread = threading.Thread(target=run, name="opstrobe-archive", daemon=True)
+    thread.start()
+    thread.join(CONTACT_SECONDS)
+    if not done:
+        raise LocationError(
+            f"cannot open '{name}': no answer within {CONTACT_SECONDS:g} s; check the network and the credentials"
+        )
+    result, error = done[0]
+    if error is not None:
+        raise error
+    return result  # type: ignore[return-value]
+
+
 class Location:
     """A directory, or a URL supported by fsspec: s3://bucket/profiles, gs://…, memory://…"""
 
     def __init__(self, location: str | os.PathLike[str], *, create: bool = False) -> None:
         """With `create`, the first part that is written makes a new archive, so that nothing is left if there is none."""
         self.name = os.fspath(location)
-        self.files, root = _open_url(self.name)
-        self.root = root.rstrip("/")
-        self.is_local = "file" in (
-            self.files.protocol if isinstance(self.files.protocol, tuple) else (self.files.protocol,)
-        )
+        if "://" in self.name:
+            self._exists = _within_limit(self.name, self._open)
+        else:
+            self._exists = self._open()
         self._umask = _umask()  # here, since reading it changes it for a moment, also for other threads
-        with self._naming_errors():
-            self._exists = self._find()
         if create and not self._exists:
             self._check_is_empty()
         elif not self._exists:
             raise FileNotFoundError(
                 f"'{self.name}' is not an archive; 'opstrobe archive add {self.name} TRACE...' makes one"
             )
+
+    def _open(self) -> bool:
+        """Returns whether there is an archive."""
+        self.files, root = _open_url(self.name)
+        self.root = root.rstrip("/")
+        self.is_local = "file" in (
+            self.files.protocol if isinstance(self.files.protocol, tuple) else (self.files.protocol,)
+        )
+        with self._naming_errors():
+            return self._find()
 
     def _find(self) -> bool:
         self.files.invalidate_cache()

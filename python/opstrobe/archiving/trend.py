@@ -80,6 +80,10 @@ class Jump:
     after: float
     noise: float  # standard deviation of the points around it
 
+    @property
+    def percent(self) -> float | None:
+        return 100 * (self.after / self.before - 1) if self.before else None
+
 
 @dataclasses.dataclass(frozen=True)
 class Cause:
@@ -87,6 +91,10 @@ class Cause:
     name: str
     before_ms: float
     after_ms: float
+
+    @property
+    def difference_ms(self) -> float:
+        return self.after_ms - self.before_ms
 
 
 def series(database: ArchiveDatabase, metric: str, by: str, job: str | None = None) -> list[Point]:
@@ -116,6 +124,29 @@ def jumps(values: Sequence[float]) -> list[Jump]:
         if abs(jump.after - jump.before) > _NOISES * jump.noise:
             found.append(jump)
     return found
+
+
+def trend_rows(points: Sequence[Point], found: Sequence[Jump]) -> list[dict[str, object]]:
+    """The rows of the table archive_trend."""
+    rows = []
+    for i, point in enumerate(points):
+        level = next((jump.after for jump in reversed(found) if jump.at <= i), None)
+        if level is None:
+            level = found[0].before if found else statistics.median(point.value for point in points)
+        row: dict[str, object] = {"key": point.key, "value": point.value, "level": level, "traces": len(point.traces)}
+        for jump in found:
+            if jump.at == i:
+                row.update(before=jump.before, change=jump.percent, noise=jump.noise)
+        rows.append(row)
+    return rows
+
+
+def cause_rows(database: ArchiveDatabase, points: Sequence[Point], jump: Jump) -> list[dict[str, object]]:
+    """The rows of the table archive_causes for a jump."""
+    key = points[jump.at].key
+    return [
+        {"key": key, **vars(cause), "difference_ms": cause.difference_ms} for cause in causes(database, points, jump)
+    ]
 
 
 def _scatter(values: Sequence[float]) -> float:
@@ -197,5 +228,5 @@ def causes(database: ArchiveDatabase, points: Sequence[Point], jump: Jump) -> li
         f"union all {sums('kernel', 'dur_ns', 'kernels where true')} order by abs(after_ms - before_ms) desc limit {_CAUSES}"
     )
     found = [Cause(**row) for row in rows]  # type: ignore[arg-type]
-    changes = [abs(cause.after_ms - cause.before_ms) for cause in found]
+    changes = [abs(cause.difference_ms) for cause in found]
     return [cause for cause, change in zip(found, changes) if change > _CAUSE_SHARE * changes[0]]
