@@ -630,5 +630,20 @@ def test_advice_and_means_leave_out_the_same_first_step(opstrobe, tmp_path, firs
     (tmp_path / "t.json").write_text(json.dumps({"traceEvents": events}))
     assert ("means leave it out" in opstrobe("views", "t.json").stdout) == said
     base = json.loads(opstrobe("advise", "--format", "json", "t.json").stdout)["base"]
-    assert ("(2 of 3 steps are steady; " in base["text"]) == said
+    assert ("(2 of 3 steps are steady; the mean step takes 1.00 ms)" in base["text"]) == said
     assert base["ms"] == pytest.approx(1, rel=0.01)
+
+
+def test_lists_say_that_they_cover_more_than_the_steps(opstrobe, tmp_path):
+    """The viewer shows the operators of the steps; text and Markdown those of the trace."""
+    steps = [
+        {"ph": "X", "cat": cat, "name": name, "pid": 1, "tid": 1, "ts": 1000 + 100 * i, "dur": 100 - inner}
+        for i in range(5)
+        for cat, name, inner in (("user_annotation", f"ProfilerStep#{i}", 0), ("cpu_op", "aten::mm", 50))
+    ]
+    before = {"ph": "X", "cat": "cpu_op", "name": "aten::normal_", "pid": 1, "tid": 1, "ts": 0, "dur": 1000}
+    said = "The lists below cover the whole trace, 1.50 ms, of which the steps are 500 µs.\n\n"
+    for rows, expected in (([before, *steps], True), (steps, False)):
+        (tmp_path / "t.json").write_text(json.dumps({"traceEvents": rows}))
+        assert (said + "operators" in opstrobe("views", "t.json").stdout) == expected
+        assert (said + "### operators" in opstrobe("report", "--format", "markdown", "t.json").stdout) == expected

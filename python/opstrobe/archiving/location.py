@@ -157,8 +157,8 @@ def _open_url(name: str) -> tuple[Any, str]:
 
 
 def _within_limit(name: str, contact: Callable[[], _T]) -> _T:
-    """The result of a first contact with an object store. Its client may repeat requests for minutes if there is no network, and offers no
-    limit that all clients have. Its thread does not keep the process alive."""
+    """The result of a first contact with an object store. Without a network, its client may repeat requests for minutes, and no
+    limit applies to all clients. Its thread does not keep the process alive."""
     import threading
 
     done: list[tuple[_T | None, BaseException | None]] = []

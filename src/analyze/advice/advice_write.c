@@ -218,7 +218,7 @@ static size_t base_text(const struct advice_report *report, char *text, size_t r
 		used = (size_t)snprintf(text, room, "Percentages are shares of the average step, %s%s.", step, excluded);
 	else
 		used = (size_t)snprintf(text, room, "Percentages are shares of the average steady step, %s%s (%u of %u steps are steady; "
-		                        "all steps take %s on average).", step, without, report->steady, report->steps, mean);
+		                        "the mean step takes %s).", step, without, report->steady, report->steps, mean);
 	if (waited)
 		used += (size_t)snprintf(text + used, room - used, " Steps%s waited for a CPU for %s of their time, because other "
 		                         "threads had it: figures are too high.", report->traces > 1 ? " of a trace" : "",

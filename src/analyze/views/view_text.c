@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include <opstrobe/internal/views.h>
+#include <opstrobe/merge.h>
 
 #include "analyze/format.h"
 #include "base/alloc.h"
@@ -404,6 +405,24 @@ void page_release(struct page *page)
 	ops_buffer_release(&page->out);
 }
 
+/* Sums of the steps, as the viewer shows them (web/src/data/steps_apart.ts), would differ if these cover less of the trace. */
+#define NEARLY_ALL 0.98
+
+/* Says that lists are of the complete trace where readers could take them for lists of the steps. */
+static void put_coverage(struct page *page)
+{
+	struct ops_interval extent = ops_extent_of(page->views->trace);
+	int64_t from_ns, to_ns, all_ns = ops_difference(extent.end_ns, extent.start_ns);
+	char all[OPS_FORMAT_ROOM], steps[OPS_FORMAT_ROOM];
+
+	if (page->views->unmarked || !ops_trace_steps(page->views->trace, 0, INT64_MAX, &from_ns, &to_ns) ||
+	    (double)ops_difference(to_ns, from_ns) >= NEARLY_ALL * (double)all_ns)
+		return;
+	ops_format_duration(all, (double)all_ns);
+	ops_format_duration(steps, (double)ops_difference(to_ns, from_ns));
+	ops_buffer_printf(&page->out, "\nThe lists below cover the whole trace, %s, of which the steps are %s.\n", all, steps);
+}
+
 enum ops_code page_finish(struct page *page, char **ret_text, size_t *ret_size, struct ops_error *error)
 {
 	page->out.failed |= page->names.failed;
@@ -425,7 +444,9 @@ enum ops_code ops_views_text(const struct ops_trace *trace, enum ops_rules rules
 	if (done) {
 		view_text_put_head(&page);
 		put_faults(&page);
-		done = page_steps(&page) && page_operators(&page) && put_devices(&page) && put_origins(&page) && page_kernels(&page) && page_communication(&page) &&
+		done = page_steps(&page);
+		put_coverage(&page);
+		done = done && page_operators(&page) && put_devices(&page) && put_origins(&page) && page_kernels(&page) && page_communication(&page) &&
 		       page_modules(&page) && page_memory(&page);
 	}
 	ops_views_release(&own);

@@ -76,12 +76,12 @@ export function StepView<T>({ source, trace, path, query, what, tools, opensOnSt
 				{tools}
 				<StepChoice source={source} trace={trace} opening={opening.steps} opensOnSteps={opensOnSteps !== undefined} />
 				{opening.steps !== undefined && (
-					<>
-						<span>{`${opensOnSteps} shows the steps.`}</span>
+					<span class="keep">
+						{`${opensOnSteps} shows the steps. `}
 						<button type="button" title="Also show the time before and after the steps" onClick={() => setChosen(ALL)}>
 							Show all
 						</button>
-					</>
+					</span>
 				)}
 			</div>
 			<Await reply={reply} what={what}>
