@@ -776,7 +776,9 @@ def finding_text(finding: dict[str, Any]) -> Text:
     for where in finding["where"]:
         words.line(f"  {place(where['file'], where['line']) or printable(where['module'] or where['operator'] or '')}")
         for through in where["through"]:
-            words.line(f"    through {printable(through['path'])}:{through['line']} in {printable(through['function'])}")
+            words.line(
+                f"    through {printable(through['path'])}:{through['line']} in {printable(through['function'])}"
+            )
     for link in finding["links"]:
         words.line(printable(link), "dim")
     return words.done()

@@ -68,7 +68,7 @@ bool advice_add_site(struct advice *advice, uint32_t frame, uint32_t line, uint3
 }
 
 /* Returns the line at which a function calls a row, or else the line at which it begins. */
-static uint32_t line_of_call(const struct advice *advice, uint32_t row, uint32_t frame)
+static uint32_t advice_model_line_of_call(const struct advice *advice, uint32_t row, uint32_t frame)
 {
 	struct ops_function_text function;
 	uint32_t line = advice->events->call_line && row != frame ? advice->events->call_line[row] : 0;
@@ -78,7 +78,7 @@ static uint32_t line_of_call(const struct advice *advice, uint32_t row, uint32_t
 
 static bool add_library_site(struct advice *advice, uint32_t row, uint32_t frame, uint32_t *ret_site)
 {
-	return find_site(advice, &advice->library_sites, frame, line_of_call(advice, row, frame), ret_site);
+	return find_site(advice, &advice->library_sites, frame, advice_model_line_of_call(advice, row, frame), ret_site);
 }
 
 static void release_sites(struct advice_sites *sites)
@@ -132,7 +132,7 @@ static bool advice_model_place_row(struct advice *advice, uint32_t row, uint8_t 
 		return true;
 	if (advice_model_frame_of(advice, caller, known) != FRAME_USER)
 		advice->site[row] = advice->site[caller];
-	else if (!advice_add_site(advice, caller, line_of_call(advice, row, caller), &advice->site[row]))
+	else if (!advice_add_site(advice, caller, advice_model_line_of_call(advice, row, caller), &advice->site[row]))
 		return false;
 	return advice->site[row] == OPS_NONE || advice_model_place_in_library(advice, row, known);
 }
