@@ -13,6 +13,7 @@
 
 #define BYTES_MIN (64 << 10) /* minimum bytes of tensors that matter */
 #define ZEROS_MIN 0.4        /* a triangular matrix has one half without the diagonal */
+#define PADDING_MIN 0.25     /* samples in any order have more, unless all are about equally long */
 #define COPIES_MIN 0.75      /* each row occurs four times */
 #define GATHERED_MIN 0.5     /* each row is selected twice */
 
@@ -22,6 +23,7 @@ struct redundant {
 	uint8_t *scatters;     /* by string: takes an index for each element */
 	uint64_t products;     /* number of redundant products */
 	double bytes, content; /* sums over them */
+	double missing, padding; /* sums of the bytes that are not content, and of those of them at complete positions */
 	int64_t largest;      /* in bytes */
 	struct ops_input tensor; /* the largest redundant tensor */
 	uint32_t origin;      /* the row that creates it */
@@ -143,10 +145,12 @@ static double redundant_share(const struct redundant *all, const struct advice *
 	if (all->activates[advice->events->name[row]] && !content->diagonal)
 		return content->gathered && share >= GATHERED_MIN ? share : 0;
 	if (content->positional && leaves_out_padding(all, advice, row))
-		return share >= ZEROS_MIN ? share : 0;
+		return share >= PADDING_MIN ? share : 0;
 	if (all->sequences[advice->events->name[row]])
 		return 0;
-	if (content->kind == CONTENT_ZEROS || (content->positional && works_by_positions(advice, row) && is_first_input(advice, row, use)))
+	if (content->positional && works_by_positions(advice, row) && is_first_input(advice, row, use))
+		return share >= PADDING_MIN ? share : 0;
+	if (content->kind == CONTENT_ZEROS)
 		return share >= ZEROS_MIN ? share : 0;
 	return share >= (content->gathered ? GATHERED_MIN : COPIES_MIN) && works_by_rows(advice, row) && is_first_input(advice, row, use) ? share : 0;
 }
@@ -207,6 +211,8 @@ static void add_product(struct redundant *all, struct advice_result *result, uin
 	all->products++;
 	all->bytes += (double)most->bytes;
 	all->content += (double)most->bytes * (1 - share);
+	all->missing += (double)most->bytes * share;
+	all->padding += advice->contents[most->value].positional ? (double)most->bytes * share : 0;
 	all->seen |= advice->contents[most->value].kind;
 	note_tensor(all, advice, row, most, &advice->contents[most->value]);
 	is_solved = is_diagonal_solved(advice, row, most);
@@ -240,13 +246,16 @@ static bool rule_redundant_find(const struct advice *advice, struct advice_resul
 	/* Also adds the place where the zeros come from, since padding has to be changed there. */
 	if (done && all.origin != OPS_NONE && result->tally.ns > 0) {
 		double gain_ns = (double)result->tally.ns;
+		bool pads = all.padding > 0.5 * all.missing;
 
-		advice_add(result, all.origin, result->tally.ns / 16);
+		advice_add(result, all.origin, pads ? result->tally.ns : result->tally.ns / 16);
+		result->detail = pads ? "Make batches of samples that are about equally long, such as from a list that is sorted by length, and shuffle the batches." : NULL;
 		done = advice_report_gain(result, gain_ns, "%s with tensors of which %s of the elements are %s "
 		                          "by construction. The largest is %s. Computing takes %s.",
 		                          advice_counted(advice, all.products, "operator in each step computes", "operators in each step compute").text,
 		                          ops_figure_of_percent(100 - 100 * all.content / all.bytes).text,
-		                          all.seen == CONTENT_ZEROS    ? "zeros"
+		                          pads                         ? "padding"
+		                          : all.seen == CONTENT_ZEROS  ? "zeros"
 		                          : all.seen == CONTENT_COPIES ? "copies of others"
 		                                                       : "zeros or copies of others",
 		                          advice_describe_tensor(&all.tensor).text, advice_spent(advice, gain_ns).text);
@@ -259,11 +268,11 @@ static bool rule_redundant_find(const struct advice *advice, struct advice_resul
 
 const struct advice_rule advice_rule_redundant = {
 	.id = "redundant-elements",
-	.title = "Operators compute with zeros or with copies",
+	.title = "Operators compute with padding, zeros or copies",
 	.condition = "A matrix product or a convolution reads a tensor of at least 64 kB of which at least 40 % of the elements are zeros by construction "
 		     "(aten::zeros into which less is written, eye, diag, one_hot, a triangle of ones, padding), or a product by a weight reads one of "
 		     "which at least 75 % are copies (repeat, expanded and concatenated tensors, interpolation), or at least half of rows that an index selects; or scatter_add or gather reads an index of which as much is a copy. What an operator computes from "
-		     "numbers counts as dense, and so do tensors that are all zeros. Of diagonal matrices (diag_embed) and of their factors, all operators count, and factorizations and solvers of any size. Padding of complete positions, also by pad_sequence, is followed through embeddings, attention and "
+		     "numbers counts as dense, and so do tensors that are all zeros. Of diagonal matrices (diag_embed) and of their factors, all operators count, and factorizations and solvers of any size. Padding of complete positions, also by pad_sequence, counts from 25 %. It is followed through embeddings, attention and "
 		     "layers that treat all positions alike. It also counts in keys and values of attention, in products of batches of matrices, and in sequences of recurrent layers.",
 	.gain = "the share of zeros or copies in the time of the products and convolutions, forward and backward; all of a product with a triangle "
 		"of ones, which is a running sum; six tenths of a scatter or gather; and the time of copying more elements before a layer than would be copied after it",

@@ -356,8 +356,19 @@ static struct data_content content_of_blocks(const struct operator_call *call, i
 	return content;
 }
 
-/* Returns the content of rows that a padded tensor of indices selects, or of a sum with a smaller tensor or with another padded one: padding
- * stays padding. */
+/* Returns whether padding stays padding in a sum: of a smaller tensor, or of padded sequences with any tensor, such as embeddings of the
+ * types of tokens. There, nothing but the padding is at these positions; zeros that a program writes into may get values. */
+static bool keeps_padding(const struct data_flow *flow, const struct read *read)
+{
+	uint32_t origin = read->lacking.origin;
+
+	if (read->dense_bytes < read->lacking_bytes)
+		return true;
+	return read->dense_bytes == read->lacking_bytes && origin != OPS_NONE &&
+	       maker_kind_of(ops_trace_string(flow->memory.trace, flow->memory.events->name[origin])) == MAKES_PADDED;
+}
+
+/* Returns the content of rows that a padded tensor of indices selects, or of a sum that keeps padding. */
 static struct data_content content_of_padding(const struct read *read, int64_t bytes)
 {
 	struct data_content content = read->lacking;
@@ -422,7 +433,7 @@ static struct data_content content_of_new(const struct data_flow *flow, uint32_t
 		content = content_of_gathered(&call, bytes, node);
 	} else if (kind == MAKES_PADDED && known) {
 		content = content_of_padded(&call, bytes, node);
-	} else if (read->lacking.positional && (kind == LOOKS_UP || (kind == ADDS && read->dense_bytes < read->lacking_bytes))) {
+	} else if (read->lacking.positional && (kind == LOOKS_UP || (kind == ADDS && keeps_padding(flow, read)))) {
 		content = content_of_padding(read, bytes);
 	} else if (kind == MAKES_COPIES && known) {
 		content = content_of_copies(flow, node, read, &call, bytes);
