@@ -44,6 +44,7 @@ static const struct known_call known_calls[] = {
 	{"Series.__getitem__", "pandas takes microseconds for each access: convert the columns to arrays once, before the loop. "},
 	{"DataFrame.iterrows", "pandas makes an object for each row: convert the columns to arrays once, before the loop. "},
 	{"_strptime_datetime", "Parse each text once, before the loop. "},
+	{"Optimizer.profile_hook_step.<locals>.wrapper", "That is the optimizer, which prepares lists of tensors in Python: pass fused=True (SGD, Adam, AdamW, Adagrad). "},
 };
 
 bool advice_find_search_lines(struct advice *advice)

@@ -26,6 +26,7 @@
 	X(unused)         \
 	X(growing)        \
 	X(concatenation)  \
+	X(shifted)        \
 	X(slices)         \
 	X(slice_gradients) \
 	X(types)          \
@@ -46,6 +47,7 @@
 	X(order)          \
 	X(inverse)        \
 	X(factor)         \
+	X(full_matrices)  \
 	X(few_values)     \
 	X(complex)        \
 	X(filters)        \

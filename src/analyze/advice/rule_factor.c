@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Factorizations of matrices that are not needed: of a matrix that has been factored before, and of which only the largest values
- * are read.
+ * Factorizations of matrices that are not needed: of a matrix that has been factored before, of which only the largest values
+ * are read, and with vectors that nothing reads.
  *
  *     K ──solve with a──▶ x    K ──solve with b──▶ y        one LU factorization serves both
  *     W ──svdvals──▶ 400 values ──max──▶ 1 value            power iteration finds it
+ *     X [2000, 80] ──svd──▶ U [2000, 2000] ──▶ 80 columns   full_matrices=False makes no others
  */
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
@@ -28,13 +29,16 @@ static bool rule_factor_is_forward(const struct advice *advice, uint32_t row)
 
 /* --- the same matrix again -------------------------------------------------------------------------------------------- */
 
-/* Returns the value of the first input of a node; OPS_NONE if unknown, or if another library may write to its memory. */
+/* Returns the value of the first input of a node; OPS_NONE if unknown, if the input is a part of it, which may be another one each
+ * time, or if another library may write to its memory. */
 static uint32_t matrix_of(const struct advice *advice, uint32_t node, bool foreign)
 {
 	const struct data_flow *flow = advice->flow;
 	struct ops_storage storage;
+	struct ops_input matrix;
 
-	if (!ops_event_storage(advice->trace, node, 0, &storage))
+	if (!ops_event_storage(advice->trace, node, 0, &storage) || !advice_input(advice, node, 0, &matrix) ||
+	    ops_product(advice_input_elements(&matrix), (int64_t)advice_dtype_bytes(matrix.dtype)) < (int64_t)storage.bytes)
 		return OPS_NONE;
 	for (uint32_t i = 0; i < flow->nodes[node].count; i++) {
 		uint32_t value = flow->uses.items[flow->nodes[node].first + i].value;
@@ -119,9 +123,88 @@ const struct advice_rule advice_rule_factor = {
 	.find = rule_factor_find_again,
 };
 
-/* --- only a few values ------------------------------------------------------------------------------------------------- */
+/* --- vectors that nothing reads ---------------------------------------------------------------------------------------- */
 
 #define SIZE_MIN 32     /* minimum size of the matrix; a small one is decomposed at once */
+#define SIDES_MIN 2.0   /* minimum ratio of the sides of the matrix */
+
+/* Returns whether something reads a part of a value, and nothing more than `bytes` of it. */
+static bool is_read_in_part(const struct advice *advice, uint32_t value, double bytes)
+{
+	const struct data_flow *flow = advice->flow;
+	bool is_narrowed = false;
+
+	for (uint32_t i = flow->values[value].first; i != OPS_NONE; i = flow->uses.items[i].next) {
+		const struct data_use *use = &flow->uses.items[i];
+
+		if (use->kind != DATA_VIEWS && (double)use->bytes > bytes)
+			return false;
+		is_narrowed |= use->kind == DATA_NARROWS;
+	}
+	return is_narrowed && !advice_may_read_block(advice, &flow->memory.blocks.items[flow->memory.values.items[value].block]);
+}
+
+/* Returns the share of a decomposition for vectors that nothing reads: it makes a square matrix of vectors for the longer side, of which
+ * only as many as the shorter side has are read. 0: none. */
+static double unread_vectors_share(const struct advice *advice, uint32_t row)
+{
+	const struct data_flow *flow = advice->flow;
+	const struct data_node *node = &flow->nodes[row];
+	struct ops_input matrix;
+	double rows, columns, longer, shorter, square;
+
+	if (!advice_input(advice, row, 0, &matrix) || !matrix_sizes(&matrix, &rows, &columns))
+		return 0;
+	longer = rows > columns ? rows : columns;
+	shorter = rows > columns ? columns : rows;
+	square = (double)advice_input_elements(&matrix) / shorter * longer * (double)advice_dtype_bytes(matrix.dtype);
+	if (longer < SIZE_MIN || longer < SIDES_MIN * shorter)
+		return 0;
+	for (uint32_t i = 0; i < node->made_count; i++) {
+		uint32_t value = flow->made.items[node->first_made + i];
+
+		if (!data_flow_is_scratch(flow, row, value) && (double)flow->values[value].bytes >= square)
+			return is_read_in_part(advice, value, square * shorter / longer) ? 1 - shorter / longer : 0;
+	}
+	return 0;
+}
+
+static bool rule_factor_find_full(const struct advice *advice, struct advice_result *result)
+{
+	for (uint32_t row = 0; row < advice->events->count; row++) {
+		double share = result->which[advice->events->name[row]] && rule_factor_is_forward(advice, row) && !advice_is_claimed(result, row)
+		                       ? unread_vectors_share(advice, row)
+		                       : 0;
+
+		if (share > 0)
+			advice_add_share(result, row, share * advice_work_share(advice, row));
+	}
+	return advice_report_costs(result, "%s as many vectors as the longer side of the matrix has, and at most as many as the shorter side has are read. "
+	                                   "The others take %s.",
+	                           advice_events(result, "decomposition in each step makes", "decompositions in each step make").text,
+	                           advice_cost(result).text);
+}
+
+const struct advice_rule advice_rule_full_matrices = {
+	.id = "full-matrices",
+	.title = "A decomposition computes vectors that nothing reads",
+	.condition = "svd or qr of a matrix with one side at least twice as long as the other makes a square matrix for the longer side, of which nothing "
+		     "reads more than the reduced form has.",
+	.gain = "the part of the decomposition for these vectors: one minus the shorter side divided by the longer one",
+	.explanation = "The vectors beyond the rank only complete a basis. Making them takes operations in proportion to the square of the longer side.",
+	.advice = "Pass full_matrices=False to torch.linalg.svd, some=True to torch.svd, and mode=\"reduced\" to torch.linalg.qr. To check: the shapes of "
+		  "what it returns. The results are the same.",
+	.code = "u, s, vh = torch.linalg.svd(a, full_matrices=False)",
+	.link = "https://docs.pytorch.org/docs/stable/generated/torch.linalg.svd.html",
+	.names = (const char *const[]){"aten::linalg_svd", "aten::svd", "aten::linalg_qr", "aten::qr", NULL},
+	.needs = ADVICE_NEEDS_OPERATORS | ADVICE_NEEDS_SHAPES | ADVICE_NEEDS_MEMORY | ADVICE_NEEDS_STORAGES,
+	.stage = ADVICE_STAGE_FORMULAS,
+	.confidence = ADVICE_SURE,
+	.find = rule_factor_find_full,
+};
+
+/* --- only a few values ------------------------------------------------------------------------------------------------- */
+
 #define PART_MAX 0.25   /* maximum part of the values that is read */
 #define ITERATION_SAVES 0.9 /* gain: an iteration takes a few products with a vector or a thin matrix */
 #define CHOLESKY_SAVES 0.75 /* a Cholesky factorization takes a quarter of the operations for eigenvalues, or less */
@@ -180,7 +263,7 @@ static void add_few(struct few *few, struct advice_result *result, uint32_t row)
 	double rows, columns;
 
 	if ((!is_norm && advice_kind(advice, row) != OPERATOR_VALUES) || !rule_factor_is_forward(advice, row) || advice_is_claimed(result, row) || !advice_input(advice, row, 0, &matrix) ||
-	    !matrix_sizes(&matrix, &rows, &columns) || rows < SIZE_MIN || columns < SIZE_MIN)
+	    !matrix_sizes(&matrix, &rows, &columns) || rows < SIZE_MIN || columns < SIZE_MIN || (!is_norm && unread_vectors_share(advice, row) > 0))
 		return;
 	if (is_norm) {
 		uses.extreme = uses.all = is_spectral_norm(advice, row);

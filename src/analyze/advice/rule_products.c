@@ -20,12 +20,20 @@ struct product {
 	double count, rows, inner, columns;
 };
 
-/* Reads the sizes of the last two dimensions, and the product of those before them. */
-static bool read_matrix(const struct ops_input *input, double *ret_count, double *ret_rows, double *ret_columns)
+/* Reads the sizes of the last two dimensions, and the product of those before them. A vector is a row as first factor, and a column as
+ * second one. */
+static bool read_matrix(const struct ops_input *input, bool is_first, double *ret_count, double *ret_rows, double *ret_columns)
 {
-	if (!ops_input_is_tensor(input->tag) || input->n < 2)
+	if (!ops_input_is_tensor(input->tag) || input->n < 1)
 		return false;
 	*ret_count = 1;
+	if (input->n == 1) {
+		double size = (double)ops_input_int(input, 0);
+
+		*ret_rows = is_first ? 1 : size;
+		*ret_columns = is_first ? size : 1;
+		return size > 0;
+	}
 	for (size_t i = 0; i + 2 < input->n; i++)
 		*ret_count *= (double)ops_input_int(input, i);
 	*ret_rows = (double)ops_input_int(input, input->n - 2u);
@@ -45,8 +53,8 @@ static bool read_product(const struct advice *advice, uint32_t row, struct produ
 	double count, inner;
 
 	return advice_input(advice, row, 0, &first) && advice_input(advice, row, 1, &second) &&
-	       read_matrix(&first, &ret_product->count, &ret_product->rows, &ret_product->inner) &&
-	       read_matrix(&second, &count, &inner, &ret_product->columns) && count == ret_product->count && inner == ret_product->inner;
+	       read_matrix(&first, true, &ret_product->count, &ret_product->rows, &ret_product->inner) &&
+	       read_matrix(&second, false, &count, &inner, &ret_product->columns) && count == ret_product->count && inner == ret_product->inner;
 }
 
 /* Returns the only operator that reads a value in the forward pass; OPS_NONE: none. */

@@ -579,6 +579,55 @@ static void finds_matrices_that_are_factored_again(void **state)
 	assert_float_equal(gain_of("repeated-factorization", systems, false), 0.1, 0.001);
 }
 
+/* A matrix, or a part of a larger tensor, which may be another one in each step. */
+static void windows_of_one(struct writer *w, bool cause)
+{
+	make_first(w, LARGE, cause ? 40000 : 400000);
+	allocate(w, SMALL, 40000);
+	USE(w, "aten::linalg_svd", 500000, -1, {LARGE, 100, 100, cause ? 40000 : 400000, false});
+	allocate(w, SMALL, -40000);
+}
+
+static void leaves_out_parts_that_may_differ(void **state)
+{
+	(void)state;
+	assert_true(gain_of("repeated-factorization", windows_of_one, true) > 0.4);
+	assert_true(gain_of("repeated-factorization", windows_of_one, false) < 0);
+}
+
+/* A tall matrix, of whose 1000 vectors something reads 100 or all. */
+static void tall_matrix(struct writer *w, bool cause)
+{
+	allocate(w, SMALL, 400000);
+	USE(w, "aten::rand", 1000, -1, {INPUT, 1, 1, 0, false});
+	allocate(w, LARGE, 4000000);
+	USE(w, "aten::linalg_svd", 500000, -1, {SMALL, 1000, 100, 0, false});
+	allocate(w, SMALL, -400000);
+	USE(w, "aten::slice", 1000, 900, {LARGE, 1000, 1000, 0, false});
+	USE(w, "aten::sort", 1000, -1, {LARGE, cause ? 100 : 1000, 1000, 4000000, false});
+	allocate(w, LARGE, -4000000);
+}
+
+/* Six times a buffer of 1000 rows, of which all but ten come from the previous one, or from another tensor. */
+static void buffers(struct writer *w, bool cause)
+{
+	struct ops_new_event call = scene_event(w->b, 0, "train.py(9): add", w->now_ns, w->now_ns + 900000);
+
+	call.kind = OPS_EVENT_PYTHON_FUNCTION;
+	ops_builder_event(w->b, &call);
+	w->now_ns += 1000;
+	for (unsigned i = 0; i < 6; i++) {
+		uint64_t before = i % 2 ? SMALL : LARGE, next = i % 2 ? LARGE : SMALL;
+
+		allocate(w, next, 4000000);
+		USE(w, "aten::cat", 100000, -1, {cause && i ? before : INPUT, 990, 1000, 4000000, false}, {WEIGHT, 10, 1000, 0, false});
+		if (i)
+			allocate(w, before, -4000000);
+	}
+	allocate(w, LARGE, -4000000);
+	w->now_ns = call.end_ns + 1000;
+}
+
 static void singular_values(struct writer *w, bool cause)
 {
 	allocate(w, SMALL, 4000);
@@ -817,6 +866,8 @@ static void test_flow_advice_finds_causes(void **state)
 		{"repeated-work", derived, 0.3},
 		{"repeated-work", trial, 0},
 		{"decomposition-for-few-values", singular_values, 0.5 * 0.9},
+		{"full-matrices", tall_matrix, 0.5 * 0.9},
+		{"shifted-buffer", buffers, 5 * 0.1 * 0.99},
 		{"penalty-in-loss", regularize, 0.7 * 2 * (0.05 + 0.04 + 0.01 + 0.06)},
 		{"frozen-part", encode_with_same_parameter, 0.5},
 		{"frozen-part", encode_same_samples, 0.5},
@@ -841,7 +892,7 @@ int main(void)
 		cmocka_unit_test(estimates_new_memory_by_its_pages),
 		cmocka_unit_test(counts_calls_that_do_nothing_else),
 		cmocka_unit_test(does_not_compare_unknown_indices),
-		cmocka_unit_test(finds_matrices_that_are_factored_again),
+		cmocka_unit_test(finds_matrices_that_are_factored_again), cmocka_unit_test(leaves_out_parts_that_may_differ),
 		cmocka_unit_test(finds_normalisations_in_single_operators),
 		cmocka_unit_test(names_the_line_of_the_optimizer),
 		cmocka_unit_test(finds_samples_that_the_loss_ignores),
