@@ -199,6 +199,7 @@ struct advice_finding {
 	const struct advice_rule *rule;
 	enum advice_severity severity;
 	enum advice_confidence confidence;
+	enum advice_bound bound; /* of the gain */
 	struct ops_string evidence;
 	struct ops_string detail; /* beginning of the advice; "": none */
 	double gain_ms;           /* per step */
@@ -763,6 +764,7 @@ struct advice_result {
 	OPS_ARRAY(struct advice_finding) findings;
 	/* To be set before advice_report_costs(): */
 	enum advice_confidence confidence; /* default: that of the rule */
+	enum advice_bound bound;           /* likewise */
 	const char *detail;          /* beginning of the advice; NULL: none */
 	uint32_t also[ADVICE_ALSO_MAX]; /* rows without cost at which the cause is set, whose lines are listed second */
 	size_t also_count;

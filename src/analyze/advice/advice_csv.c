@@ -66,7 +66,7 @@ void advice_write_csv(const struct advice_report *report, struct ops_buffer *out
 			.gain_percent = result_round(finding->gain_pct, 2),
 			.gain_lower = result_round(finding->lower_pct, 2),
 			.gain_upper = result_round(finding->upper_pct, 2),
-			.bound = advice_bound_name(finding->rule->bound),
+			.bound = advice_bound_name(finding->bound),
 			.measured_percent = finding->proof.is_known ? result_round(finding->proof.gain_pct, 2) : NAN,
 			.measured_lower = finding->proof.is_known ? result_round(finding->proof.lower_pct, 2) : NAN,
 			.measured_upper = finding->proof.is_known ? result_round(finding->proof.upper_pct, 2) : NAN,

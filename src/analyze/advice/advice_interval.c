@@ -32,7 +32,7 @@ static double gain_at_odds(double gain_pct, double factor)
 
 void advice_set_interval(struct advice_finding *finding)
 {
-	double below = log(errors[finding->rule->bound].below), above = log(errors[finding->rule->bound].above);
+	double below = log(errors[finding->bound].below), above = log(errors[finding->bound].above);
 	double noise = NINE_IN_TEN * finding->noise;
 
 	finding->lower_pct = below > 0 ? gain_at_odds(finding->gain_pct, exp(-hypot(below, noise))) : finding->gain_pct;

@@ -456,6 +456,7 @@ static bool advice_report_push(struct advice_result *result, struct advice_findi
 		done = advice_report_keep_where(result->report, &finding.where[i]);
 	added = done ? OPS_ARRAY_PUSH(&result->findings) : NULL;
 	finding.rule = result->rule;
+	finding.bound = result->bound;
 	if (added)
 		*added = finding;
 	return added != NULL;

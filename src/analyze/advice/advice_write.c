@@ -99,9 +99,9 @@ static void format_interval(const struct advice_finding *finding, char ret_text[
 {
 	struct ops_figure lower = ops_figure_of_percent(finding->lower_pct), upper = ops_figure_of_percent(finding->upper_pct);
 
-	if (finding->rule->bound == ADVICE_ABOUT)
+	if (finding->bound == ADVICE_ABOUT)
 		snprintf(ret_text, GAIN_ROOM, "between %s and %s", lower.text, upper.text);
-	else if (finding->rule->bound == ADVICE_AT_MOST)
+	else if (finding->bound == ADVICE_AT_MOST)
 		snprintf(ret_text, GAIN_ROOM, "at least %s", lower.text);
 	else
 		snprintf(ret_text, GAIN_ROOM, "at most %s", upper.text);
@@ -140,7 +140,7 @@ static void write_finding(struct ops_json_writer *json, const struct advice_repo
 	ops_json_member_number(json, "predicted_gain_percent", finding->gain_pct);
 	ops_json_member_number(json, "predicted_gain_lower_percent", finding->lower_pct);
 	ops_json_member_number(json, "predicted_gain_upper_percent", finding->upper_pct);
-	ops_json_member_text(json, "predicted_gain_bound", advice_bound_name(finding->rule->bound));
+	ops_json_member_text(json, "predicted_gain_bound", advice_bound_name(finding->bound));
 	ops_json_key(json, "predicted_gain_interval");
 	if (finding->gain_pct > 0) {
 		format_interval(finding, interval);
@@ -420,7 +420,7 @@ static void format_gain(const struct advice_report *report, const struct advice_
 	if (with_interval)
 		format_interval(finding, interval);
 	ops_format_duration(ms, finding->gain_ms * 1e6);
-	snprintf(text, GAIN_TEXT_ROOM, ": saves %s %s%s (%s%s%s%s%s)", advice_bound_name(finding->rule->bound), ms,
+	snprintf(text, GAIN_TEXT_ROOM, ": saves %s %s%s (%s%s%s%s%s)", advice_bound_name(finding->bound), ms,
 	         advice_is_per_step(report) ? " a step" : "", ops_figure_of_percent(finding->gain_pct).text, with_interval ? ", " : "", interval, warns ? "; " : "",
 	         warns ? warning : "");
 }
@@ -561,7 +561,7 @@ static void append_summary(const struct advice_style *style, const struct advice
 		ops_format_duration(ms, finding->gain_ms * 1e6);
 		ops_buffer_printf(style->out, "| %s | %s | ", finding->rule->title, advice_severity_name(finding->severity));
 		if (gains(finding))
-			ops_buffer_printf(style->out, "%s %s (%s)", advice_bound_name(finding->rule->bound), ms,
+			ops_buffer_printf(style->out, "%s %s (%s)", advice_bound_name(finding->bound), ms,
 			                  ops_figure_of_percent(finding->gain_pct).text);
 		ops_buffer_append_text(style->out, " | ");
 		if (finding->where_count && finding->where[0].file.size) {

@@ -10,6 +10,7 @@
 #include "base/text.h"
 
 #define ITERATIONS_MIN 16
+#define STEPS_MIN 4            /* minimum number of steps that count as iterations: they are long */
 #define BYTES_MIN (64 << 10)   /* minimum size of the tensor that all iterations read */
 #define OTHERS_MAX 0.125       /* maximum size of the other inputs, as a share of it */
 #define ROWS_MAX 4             /* maximum number of rows of the other factor of a product; with more, a product is efficient */
@@ -221,9 +222,10 @@ static bool rule_passes_again_find(const struct advice *advice, struct advice_re
 		                                   "time, with %s. One pass for all saves about %s.",
 		                           advice_counted(advice, iterations, "iteration", "iterations").text,
 		                           advice_events(result, "operator", "operators").text, advice_cost(result).text);
-	} else if (done && advice->real_steps && advice->step_count >= ITERATIONS_MIN && !advice_trains(advice)) {
+	} else if (done && advice->real_steps && advice->step_count >= STEPS_MIN && !advice_trains(advice)) {
 		result->detail = batch;
 		result->confidence = ADVICE_UNSURE;
+		result->bound = ADVICE_AT_LEAST; /* all calls of a step are those of a batch, too */
 		done = search_steps(&search, result) &&
 		       advice_report_costs(result, "Each step passes over the same large tensors, such as the weights of layers, for one row: %s. One pass for several "
 		                                   "steps saves about %s.", advice_events(result, "product", "products").text, advice_cost(result).text);
@@ -242,9 +244,9 @@ const struct advice_rule advice_rule_passes_again = {
 	.title = "A loop passes over a large tensor for one row at a time",
 	.condition = "In half of the 16 or more iterations of a loop, or in all, an operator reads the same tensor of 64 kB or more, made before the loop, and "
 		     "its other inputs have at most an eighth of its size; the other factor of a product has at most four rows. Operators that need "
-		     "a result of an earlier iteration do not count. In programs without such loops and without training, the steps count as the iterations, with "
+		     "a result of an earlier iteration do not count. In programs without such loops and without training, four steps or more count as the iterations, with "
 		     "their products.",
-	.gain = "half of the time of these operators, and of those on their large results, for all iterations but one",
+	.gain = "half of the time of these operators, and of those on their large results, for all iterations but one; at least that, if steps are the iterations",
 	.explanation = "Each iteration reads the complete tensor from memory, for one row, class or query. One operator for all of them reads it once.",
 	.advice = "Compute for all rows at once, or for blocks of rows: a matrix product in place of products with single rows, torch.cdist, normalised rows and "
 		  "a product in place of cosine_similarity, index_add_, scatter_reduce_ or bincount in place of a mask for each class. To check: fewer "

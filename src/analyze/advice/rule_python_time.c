@@ -244,6 +244,7 @@ static bool report_library(const struct advice *advice, struct advice_result *re
 	                                 "needed.", name);
 	result->detail = detail;
 	result->confidence = ADVICE_UNSURE;
+	result->bound = ADVICE_AT_MOST; /* the program can only change how often it calls the library */
 	return advice_report_gain(result, all_ns, "Code of %s computes in Python, outside of operators, for %s a step.%s", name,
 	                          advice_spent(advice, (double)part->ns).text, longest);
 }
@@ -319,7 +320,7 @@ const struct advice_rule advice_rule_python_time = {
 		     "another thread runs Python at the same time, the evidence says how long one of the two waits for the "
 		     "global interpreter lock (GIL). It also names the function of a library or in C, or the function that searches with `in`, that takes most of the "
 		     "time.",
-	.gain = "that time",
+	.gain = "that time; for code of a library, at most",
 	.explanation = "Python takes some fifty nanoseconds for each operation on a number, a tensor operation less than one.",
 	.advice = "Replace it by tensor operations or NumPy, compute it once before the loop, or move it to the workers of the "
 		  "loader. To check: the self time of the function in a step.",

@@ -344,6 +344,7 @@ static void finds_requests_that_are_served_one_by_one(void **state)
 	(void)state;
 	assert_float_equal(finding_ms(one, "pass-for-each-row"), 0.5 * 0.5 * 19 / 20, 0.01);
 	assert_non_null(strstr(one, "Collect several samples or requests"));
+	assert_non_null(strstr(one, "\"predicted_gain_bound\":\"at least\""));
 	assert_true(finding_ms(many, "pass-for-each-row") < 0);
 	ops_free(one);
 	ops_free(many);

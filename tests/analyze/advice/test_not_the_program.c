@@ -208,6 +208,7 @@ static void knows_the_loop_of_a_library(void **state)
 	assert_true(finding_ms(text, "python-in-step") > 0);
 	assert_null(strstr(text, "Functions of the program compute"));
 	assert_non_null(strstr(text, "Code of trainer computes in Python, outside of operators, for 5.98"));
+	assert_non_null(strstr(text, "\"predicted_gain_bound\":\"at most\""));
 	assert_non_null(strstr(text, "This is code of trainer, not of the program"));
 	assert_non_null(strstr(text, "\"file\":\"train.py\",\"line\":28"));
 	assert_non_null(strstr(text, "\"confidence\":\"low\""));
