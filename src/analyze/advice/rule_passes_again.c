@@ -245,8 +245,8 @@ const struct advice_rule advice_rule_passes_again = {
 	.condition = "In half of the 16 or more iterations of a loop, or in all, an operator reads the same tensor of 64 kB or more, made before the loop, and "
 		     "its other inputs have at most an eighth of its size; the other factor of a product has at most four rows. Operators that need "
 		     "a result of an earlier iteration do not count. In programs without such loops and without training, four steps or more count as the iterations, with "
-		     "their products.",
-	.gain = "half of the time of these operators, and of those on their large results, for all iterations but one; at least that, if steps are the iterations",
+		     "their products, and the gain is a lower bound.",
+	.gain = "half of the time of these operators, and of those on their large results, for all iterations but one",
 	.explanation = "Each iteration reads the complete tensor from memory, for one row, class or query. One operator for all of them reads it once.",
 	.advice = "Compute for all rows at once, or for blocks of rows: a matrix product in place of products with single rows, torch.cdist, normalised rows and "
 		  "a product in place of cosine_similarity, index_add_, scatter_reduce_ or bincount in place of a mask for each class. To check: fewer "
