@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/text.h"
 #include "derive/flops.h"
+#include "trace/names.h"
 
 #define BYTES_MIN (64 << 10) /* minimum bytes of results that matter */
 #define PART_MAX 0.25        /* maximum part that is read */
@@ -247,6 +248,21 @@ static bool passes_on_alone(const struct gradients *gradients, const struct data
 	return (flow->memory.rows.context[node] & MEMORY_IN_BACKWARD) && makes_unread_alone(gradients, flow, node);
 }
 
+/* Returns true if a node of the backward pass leaves nothing in memory, so that its result is another view of the gradient it gets: that of
+ * a transposed or reshaped tensor. */
+static bool only_views(const struct data_flow *flow, uint32_t node)
+{
+	if (!(flow->memory.rows.context[node] & MEMORY_IN_BACKWARD))
+		return false;
+	for (uint32_t i = 0; i < flow->nodes[node].count; i++)
+		if (flow->uses.items[flow->nodes[node].first + i].kind == DATA_UPDATES)
+			return false;
+	for (uint32_t i = 0; i < flow->nodes[node].made_count; i++)
+		if (!data_flow_is_scratch(flow, node, flow->made.items[flow->nodes[node].first_made + i]))
+			return false;
+	return true;
+}
+
 /* Returns true if optimizers could have read a gradient that still exists at the end. */
 static bool was_left_out(const struct gradients *gradients, const struct data_flow *flow, uint32_t value)
 {
@@ -264,27 +280,38 @@ static void find_used(struct gradients *gradients, const struct data_flow *flow)
 	for (size_t i = 0; i < flow->uses.count; i++) {
 		const struct data_use *use = &flow->uses.items[i];
 
-		if (use->kind >= DATA_SELECTS && !is_accumulation(flow, use->node))
+		if (use->kind >= DATA_SELECTS && !is_accumulation(flow, use->node) && !only_views(flow, use->node))
 			gradients->used[flow->memory.values.items[use->value].block] = 1;
 	}
 }
 
-/* Later values have been decided already. An accumulation that creates nothing takes over a gradient unchanged. */
+/* Returns true if a gradient is not read by a use of it. Later values have been decided already. An accumulation that creates nothing takes
+ * over a gradient unchanged. */
+static bool leaves_unread(const struct gradients *gradients, const struct data_flow *flow, const struct data_use *use)
+{
+	uint32_t node = use->node;
+
+	if (use->kind < DATA_SELECTS)
+		return true;
+	if (is_accumulation(flow, node))
+		return !flow->nodes[node].made_count || makes_unread_alone(gradients, flow, node);
+	return (use->kind == DATA_READS && passes_on_alone(gradients, flow, node)) || only_views(flow, node);
+}
+
 static bool is_unread(const struct gradients *gradients, const struct data_flow *flow, uint32_t value)
 {
 	const struct data_value *of = &flow->values[value];
-	bool accumulated = is_accumulation(flow, of->node), ends = of->complete;
+	bool leads_on = is_accumulation(flow, of->node), ends = of->complete;
 
 	for (uint32_t i = of->first; i != OPS_NONE; i = flow->uses.items[i].next) {
 		const struct data_use *use = &flow->uses.items[i];
-		bool here = is_accumulation(flow, use->node), passes_on = !here && use->kind == DATA_READS && passes_on_alone(gradients, flow, use->node);
 
-		accumulated |= here || passes_on;
-		ends |= use->kind == DATA_OVERWRITES || use->kind == DATA_UPDATES;
-		if (use->kind >= DATA_SELECTS && !passes_on && !(here && (!flow->nodes[use->node].made_count || makes_unread_alone(gradients, flow, use->node))))
+		if (!leaves_unread(gradients, flow, use))
 			return false;
+		leads_on |= is_accumulation(flow, use->node) || (use->kind == DATA_READS && passes_on_alone(gradients, flow, use->node));
+		ends |= use->kind == DATA_OVERWRITES || use->kind == DATA_UPDATES;
 	}
-	return accumulated && (ends || was_left_out(gradients, flow, value));
+	return leads_on && (ends || was_left_out(gradients, flow, value));
 }
 
 /* Returns the part of a node that creates a value: the row directly below it. */
@@ -351,6 +378,40 @@ static void add_gradient(struct gradients *gradients, struct advice_result *resu
 		advice_add_calls(result, forward, ns);
 }
 
+/* Returns the outermost call of a module around a row that does not contain another row; OPS_NONE: none. */
+static uint32_t outermost_module(const struct advice *advice, uint32_t row, uint32_t other)
+{
+	const struct ops_events *events = advice->events;
+	uint32_t found = OPS_NONE;
+
+	for (; row != OPS_NONE && (events->end_ns[row] < events->end_ns[other] || events->start_ns[row] > events->start_ns[other]); row = events->parent[row])
+		if (ops_is_module_name(advice_name(advice, row)))
+			found = row;
+	return found;
+}
+
+/* Adds the calls of both networks at the border, where the result of the first can be detached: it ends with the last operator before the
+ * border whose gradient nothing reads. Returns whether it is known. */
+static bool add_networks(const struct gradients *gradients, struct advice_result *result)
+{
+	const struct advice *advice = result->advice;
+	uint32_t after = advice_forward_of(advice, gradients->border), before = OPS_NONE, first, second;
+
+	for (size_t value = 0; after != OPS_NONE && value < advice->flow->memory.values.count; value++) {
+		uint32_t forward = gradients->unread[value] ? advice_forward_of(advice, advice->flow->values[value].node) : OPS_NONE;
+
+		if (forward != OPS_NONE && forward < after && advice->step_of[forward] == advice->step_of[after] && (before == OPS_NONE || forward > before))
+			before = forward;
+	}
+	first = before == OPS_NONE ? OPS_NONE : outermost_module(advice, before, after);
+	second = first == OPS_NONE ? OPS_NONE : outermost_module(advice, after, before);
+	if (second == OPS_NONE)
+		return false;
+	advice_add(result, first, 2 * gradients->ns); /* more than any other place has */
+	advice_add(result, second, 2 * gradients->ns - gradients->ns / 16);
+	return true;
+}
+
 static bool find_updates(struct gradients *gradients, const struct advice *advice)
 {
 	for (uint32_t row = 0; row < advice->events->count; row++)
@@ -363,6 +424,8 @@ static bool find_updates(struct gradients *gradients, const struct advice *advic
 
 /* Beginning of the advice if gradients are passed on to a network that has none of them read. */
 static const char border[] = "If the result of another network is only an input here, pass x.detach().";
+static const char border_of_network[] = "The line named first calls a network whose result is only an input of the one that the second calls: pass "
+					"result.detach() to it, or make the result within torch.no_grad().";
 
 static const char *const makes_optimizer[] = {"*: Optimizer.__init__", NULL};
 
@@ -401,7 +464,7 @@ static bool rule_unread_find_gradients(const struct advice *advice, struct advic
 	gain_ns = (double)gradients.ns;
 	if (gradients.border != OPS_NONE) {
 		advice_add(result, gradients.border, gradients.ns / 16);
-		result->detail = border;
+		result->detail = add_networks(&gradients, result) ? border_of_network : border;
 	} else {
 		/* Parameters that the optimizer does not have are to be frozen before it is made. */
 		list_last_optimizer(result, gradients.first_ns);
@@ -419,7 +482,7 @@ const struct advice_rule advice_rule_unread_gradient = {
 	.id = "unread-gradient",
 	.title = "Gradients are computed that nothing reads",
 	.condition = "Optimizers run, and a gradient is accumulated, and released, set to zero, or left by two steps of an optimizer, before an operator "
-		     "reads it. The line that makes the last optimizer before comes second, unless gradients are passed on to another network.",
+		     "reads it. The line that makes the last optimizer before comes second, unless gradients are passed on to another network. Then the calls of both networks come first.",
 	.gain = "the operators that compute and accumulate such gradients, or pass them on to such; half of one that also computes a gradient that is read",
 	.explanation = "Parameters that no optimizer updates get gradients: of a frozen network in a loss, of a discriminator "
 		       "while the generator is trained, or of a generator whose result is not detached. So does data that requires gradients.",

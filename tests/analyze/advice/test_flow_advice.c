@@ -141,8 +141,8 @@ static void names_the_line_of_the_optimizer(void **state)
 	ops_free(json);
 }
 
-/* A gradient that only another one follows from, which an optimizer reads or not. */
-static void pass_on(struct writer *w, bool cause)
+/* A gradient that only another one follows from, which an optimizer reads or not. A view of the latter may lie between: of a transposed weight. */
+static void pass_on_by(struct writer *w, bool cause, bool transposed)
 {
 	bool first = w->now_ns < STEP_NS;
 	int64_t at_ns;
@@ -152,6 +152,8 @@ static void pass_on(struct writer *w, bool cause)
 	allocate(w, first ? GRADIENT : LARGE, 400000);
 	USE(w, "MmBackward0", 200000, -1, {SMALL, 100, 1000, 0, false});
 	allocate(w, SMALL, -400000);
+	if (transposed)
+		USE(w, "TBackward0", 1000, -1, {first ? GRADIENT : LARGE, 100, 1000, 0, false});
 	at_ns = w->now_ns;
 	USE(w, "torch::autograd::AccumulateGrad", 20000, -1, {first ? GRADIENT : LARGE, 100, 1000, 0, false});
 	if (!first) {
@@ -163,6 +165,16 @@ static void pass_on(struct writer *w, bool cause)
 	scene_range(w->b, 0, "Optimizer.step#SGD.step", w->now_ns, w->now_ns + 50000);
 	w->now_ns += 1000;
 	USE(w, "aten::add_", 10000, -1, {WEIGHT, 100, 1000, 0, true}, {cause ? INPUT : GRADIENT, 100, 1000, 0, false});
+}
+
+static void pass_on(struct writer *w, bool cause)
+{
+	pass_on_by(w, cause, false);
+}
+
+static void pass_on_transposed(struct writer *w, bool cause)
+{
+	pass_on_by(w, cause, true);
 }
 
 /* Differences of all pairs, squared and summed; or the squares of what is as large already. */
@@ -847,6 +859,7 @@ static void test_flow_advice_finds_causes(void **state)
 		{"unread-part", probabilities, 0.5 * 0.9},
 		{"unread-gradient", train, 0.5 + 0.02 * 7 / STEPS},
 		{"unread-gradient", pass_on, 0.3 + 0.2 + 0.02 * 7 / STEPS},
+		{"unread-gradient", pass_on_transposed, 0.3 + 0.2 + 0.02 * 7 / STEPS},
 		{"large-intermediate", distances, 0.6 * 0.75},
 		{"large-intermediate", distances_in_space, 0.6 * 0.75},
 		{"redundant-elements", padding, 0.5 * 0.8},
