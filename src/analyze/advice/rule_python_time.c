@@ -38,16 +38,33 @@ static bool is_own(const struct advice *advice, uint32_t row)
 	       advice->views->parts[row] == VIEW_STEP;
 }
 
+/* C functions such as torch.tensor() are of no package. */
+static bool is_of_package(const struct advice *advice, uint32_t row)
+{
+	struct ops_function_text function;
+
+	return ops_event_function(advice->trace, row, &function) && ops_file_package(function.file).size > 0;
+}
+
+/* Returns the function of a package that a row calls, perhaps by a wrapper of torch, such as torch.no_grad() around generate(); OPS_NONE:
+ * none. */
+static uint32_t called_of_package(const struct advice *advice, const struct ops_wrappers *wrappers, uint32_t row)
+{
+	while (wrappers->into && wrappers->into[row] != OPS_NONE)
+		row = wrappers->into[row];
+	return advice->events->kind[row] == OPS_EVENT_PYTHON_FUNCTION && !is_own(advice, row) && is_of_package(advice, row) ? row : OPS_NONE;
+}
+
 /* Returns the time outside of operators of C functions, and of packages other than torch, that the program calls
  * directly. Python code of torch only connects operators. */
-static int64_t borrowed_ns(const struct advice *advice, uint32_t row)
+static int64_t borrowed_ns(const struct advice *advice, const struct ops_wrappers *wrappers, uint32_t row)
 {
 	struct ops_function_text function;
 
 	if (advice->events->kind[row] != OPS_EVENT_PYTHON_FUNCTION || ops_is_module_name(advice_name(advice, row)) ||
 	    (advice->zone[row] & ADVICE_IN_IMPORT))
 		return 0;
-	if (ops_event_function(advice->trace, row, &function) &&
+	if (called_of_package(advice, wrappers, row) == OPS_NONE && ops_event_function(advice->trace, row, &function) &&
 	    (ops_path_in_torch(function.file).bytes || ops_file_is_generated(function.file)))
 		return 0;
 	return at_least_zero(ops_difference(ops_difference(advice_left_ns(advice, row), advice->operator_ns[row]),
@@ -67,7 +84,7 @@ static int64_t least_ns(const struct advice *advice, uint32_t row)
 /* Gathers the unclaimed self time of functions, with calls that lead to no operator: short functions of the program, C
  * functions and functions of packages. Walks from the last row to the first, since children come after their
  * parents. */
-static void rule_python_time_gather(const struct advice *advice, int64_t *own_ns)
+static void rule_python_time_gather(const struct advice *advice, const struct ops_wrappers *wrappers, int64_t *own_ns)
 {
 	for (uint32_t row = (uint32_t)advice->events->count; row-- > 0;) {
 		uint32_t parent = advice->events->parent[row];
@@ -78,7 +95,7 @@ static void rule_python_time_gather(const struct advice *advice, int64_t *own_ns
 		if (is_own(advice, row))
 			own_ns[row] = at_least_zero(ops_sum(own_ns[row], advice_self_left_ns(advice, row)));
 		else
-			own_ns[row] = inside ? borrowed_ns(advice, row) : 0;
+			own_ns[row] = inside ? borrowed_ns(advice, wrappers, row) : 0;
 		if (!inside)
 			continue;
 		if (own_ns[row] < least_ns(advice, row)) {
@@ -177,25 +194,17 @@ static bool find_typical(const struct advice *advice, const int64_t *own_ns, dou
 	return by_step != NULL;
 }
 
-/* C functions such as torch.tensor() are of no package. */
-static bool is_of_package(const struct advice *advice, uint32_t row)
-{
-	struct ops_function_text function;
-
-	return ops_event_function(advice->trace, row, &function) && ops_file_package(function.file).size > 0;
-}
-
 /* Returns the function of a library that computes in a row: the one that runs the step, such as a trainer, or one that calls operators
  * itself. OPS_NONE if the program has the loop, or calls a function that only computes in Python. */
-static uint32_t function_of_library(const struct advice *advice, uint32_t row)
+static uint32_t function_of_library(const struct advice *advice, const struct ops_wrappers *wrappers, uint32_t row)
 {
-	uint32_t parent = advice->events->parent[row], caller;
+	uint32_t parent = advice->events->parent[row], called = called_of_package(advice, wrappers, row), caller;
 	bool is_step = advice->views->parts[row] == VIEW_STEP;
 
 	if (!is_step && is_own(advice, row))
 		return OPS_NONE;
-	if (!is_step && advice->operator_ns[row] && is_of_package(advice, row))
-		return row;
+	if (!is_step && advice->operator_ns[row] && called != OPS_NONE)
+		return called;
 	if (!is_step && (parent == OPS_NONE || advice->views->parts[parent] != VIEW_STEP))
 		return OPS_NONE;
 	caller = advice->caller[is_step ? row : parent];
@@ -209,12 +218,12 @@ struct library_part {
 	struct ops_function_text longest; /* its longest call; without a file: unknown */
 };
 
-static struct library_part find_library_part(const struct advice *advice, const int64_t *own_ns)
+static struct library_part find_library_part(const struct advice *advice, const struct ops_wrappers *wrappers, const int64_t *own_ns)
 {
 	struct library_part part = {.ns = 0};
 
 	for (uint32_t row = 0; row < advice->events->count; row++) {
-		uint32_t at = own_ns[row] > 0 ? function_of_library(advice, row) : OPS_NONE;
+		uint32_t at = own_ns[row] > 0 ? function_of_library(advice, wrappers, row) : OPS_NONE;
 		struct ops_function_text function;
 
 		if (at == OPS_NONE)
@@ -249,11 +258,11 @@ static bool report_library(const struct advice *advice, struct advice_result *re
 	                          advice_spent(advice, (double)part->ns).text, longest);
 }
 
-static bool rule_python_time_report(const struct advice *advice, struct advice_result *result, const int64_t *own_ns)
+static bool rule_python_time_report(const struct advice *advice, const struct ops_wrappers *wrappers, struct advice_result *result, const int64_t *own_ns)
 {
 	/* Waits for a processor are subtracted from rows by estimate, and from steps. */
 	const int64_t all_ns = result->tally.ns < advice->steps_ns ? result->tally.ns : advice->steps_ns;
-	struct library_part library = find_library_part(advice, own_ns);
+	struct library_part library = find_library_part(advice, wrappers, own_ns);
 	int64_t shared_ns = 0; /* 0 if thread states are sampled: their waits are excluded above */
 	struct advice_python_parts parts;
 	const struct advice_python_part *part;
@@ -297,15 +306,16 @@ static bool rule_python_time_report(const struct advice *advice, struct advice_r
 static bool rule_python_time_find(const struct advice *advice, struct advice_result *result)
 {
 	int64_t *own_ns = ops_alloc_zeroed(advice->events->count + 1, sizeof(*own_ns));
-	bool done = own_ns != NULL;
+	const struct ops_wrappers *wrappers = ops_wrappers_of(advice->trace);
+	bool done = own_ns && wrappers;
 
 	if (done) {
-		rule_python_time_gather(advice, own_ns);
+		rule_python_time_gather(advice, wrappers, own_ns);
 		done = leave_out_frees(advice, own_ns);
 	}
 	if (done) {
 		rule_python_time_add_own(advice, result, own_ns);
-		done = rule_python_time_report(advice, result, own_ns);
+		done = rule_python_time_report(advice, wrappers, result, own_ns);
 	}
 	ops_free(own_ns);
 	return done;

@@ -398,15 +398,18 @@ static void lazy_imports_are_not_the_program(void **state)
 	ops_free(text);
 }
 
-/* A program without steps that calls a package, which computes with operators or without: 10 ms of Python, and operators of 5 ms. */
-static char *advise_package(bool operators)
+/* A program without steps that calls a package, which computes with operators or without: 10 ms of Python, and operators of 5 ms. It may call it
+ * by a wrapper of torch. */
+static char *advise_package(bool operators, bool wrapped)
 {
 	struct device_trace trace;
 	int run;
 
 	device_trace_open(&trace);
 	run = add_python(&trace, "fit.py(1): <module>", 0, 0, 20000);
-	add_python(&trace, "/v/lib/python3.11/site-packages/optimizers/fit.py(5): minimize", run, 5, 15000);
+	if (wrapped)
+		run = add_python(&trace, "torch/utils/_contextlib.py(120): no_grad.decorate_context", run, 5, 15000);
+	add_python(&trace, "/v/lib/python3.11/site-packages/optimizers/fit.py(5): minimize", run, wrapped ? 6 : 5, wrapped ? 14998 : 15000);
 	device_trace_host(&trace, "cpu_op", "aten::mm", 1, 3);
 	device_trace_host(&trace, "cpu_op", "aten::mm", operators ? 100 : 15100, 4800);
 	device_trace_host(&trace, "cpu_op", "aten::mm", 19990, 3);
@@ -416,16 +419,19 @@ static char *advise_package(bool operators)
 /* A package that computes with torch is named, and its Python is nothing that the program could replace. */
 static void knows_packages_that_call_operators(void **state)
 {
-	char *text = advise_package(false);
+	char *text = advise_package(false, false);
 
 	(void)state;
 	assert_non_null(strstr(text, "Functions of the program compute in Python"));
 	assert_non_null(strstr(text, "\"severity\":\"high\""));
 	ops_free(text);
-	text = advise_package(true);
+	text = advise_package(true, false);
 	assert_non_null(strstr(text, "Code of optimizers computes in Python, outside of operators, for 10."));
 	assert_non_null(strstr(text, "The longest call is of minimize."));
 	assert_null(strstr(text, "\"severity\":\"high\""));
+	ops_free(text);
+	text = advise_package(true, true);
+	assert_non_null(strstr(text, "Code of optimizers computes in Python, outside of operators, for 10."));
 	ops_free(text);
 }
 
