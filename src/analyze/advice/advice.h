@@ -561,7 +561,10 @@ uint8_t *advice_names(const struct advice *advice, const char *const *names);
 /* Returns, for each string of the trace, whether it is an elementwise operator by the table of operators, or one of these further
  * names. Freed with ops_free. Returns NULL if out of memory. */
 uint8_t *advice_elementwise_names(const struct advice *advice, const char *const *further);
-/* The same, with the kind of the first name that matches instead of its index. A NULL pattern ends the list. */
+/* Returns, for each name of events, whether it draws random numbers, or matches one of these further patterns. Freed with ops_free. Returns
+ * NULL if out of memory. */
+uint8_t *advice_random_names(const struct advice *advice, const char *const *further);
+/* Like advice_names, with the kind of the first name that matches instead of its index. A NULL pattern ends the list. */
 struct advice_named {
 	const char *pattern;
 	uint8_t kind; /* not 0 */

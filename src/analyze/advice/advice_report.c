@@ -98,6 +98,22 @@ uint8_t *advice_elementwise_names(const struct advice *advice, const char *const
 	return which;
 }
 
+uint8_t *advice_random_names(const struct advice *advice, const char *const *further)
+{
+	static const char *const names[] = {"*rand*", "*dropout*", "*bernoulli*", "*normal_*", "aten::normal", "*uniform*", "*multinomial*", "*exponential*",
+	                                    "*poisson*", "*rrelu*", "*geometric_*", "*cauchy_*", NULL};
+	uint8_t *which = advice_names(advice, names), *also = advice_names(advice, further);
+
+	for (size_t i = 0; which && also && i < ops_trace_string_count(advice->trace); i++)
+		which[i] |= also[i];
+	if (!also) {
+		ops_free(which);
+		which = NULL;
+	}
+	ops_free(also);
+	return which;
+}
+
 uint8_t *advice_named_kinds(const struct advice *advice, const struct advice_named *names)
 {
 	uint8_t *kinds = ops_alloc_zeroed(ops_trace_string_count(advice->trace) + 1, 1);

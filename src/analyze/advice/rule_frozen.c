@@ -16,10 +16,8 @@
 #define CALL_NS_MIN 100000
 #define CALLS_MIN 0.5 /* in each step */
 
-static const char *const random_names[] = {"*rand*", "*dropout*", "*bernoulli*", "*normal_*", "*uniform*", "*multinomial*", "*poisson*", NULL};
-
 struct frozen {
-	const uint8_t *random;   /* by string */
+	uint8_t *random;         /* by string */
 	struct ops_map written;  /* storages that an operator writes to */
 	struct ops_map passing;  /* storages that are allocated during steps, or later; their addresses come back */
 	uint8_t *is_excluded;    /* by row: the call trains, draws random numbers, or reads parameters that change */
@@ -120,9 +118,10 @@ static bool is_frozen(struct frozen *frozen, const struct advice *advice, uint32
 
 static bool rule_frozen_find(const struct advice *advice, struct advice_result *result)
 {
-	struct frozen frozen = {.random = result->which, .is_excluded = ops_alloc_zeroed(advice->events->count + 1, 1),
+	static const char *const none[] = {NULL};
+	struct frozen frozen = {.random = advice_random_names(advice, none), .is_excluded = ops_alloc_zeroed(advice->events->count + 1, 1),
 	                        .visited = ops_alloc_none(advice->events->count + 1)};
-	bool done = frozen.is_excluded && frozen.visited && add_passing(&frozen, advice) && add_written(&frozen, advice);
+	bool done = frozen.random && frozen.is_excluded && frozen.visited && add_passing(&frozen, advice) && add_written(&frozen, advice);
 
 	if (done)
 		exclude_calls(&frozen, advice);
@@ -136,6 +135,7 @@ static bool rule_frozen_find(const struct advice *advice, struct advice_result *
 		                           advice_counted(advice, frozen.calls, "call of a module in each training step has", "calls of modules in each training step have").text);
 	ops_map_release(&frozen.written);
 	ops_map_release(&frozen.passing);
+	ops_free(frozen.random);
 	ops_free(frozen.is_excluded);
 	ops_free(frozen.visited);
 	return done;
@@ -155,7 +155,6 @@ const struct advice_rule advice_rule_frozen = {
 		"    features = torch.cat([encoder(part) for part in samples.split(64)])  # once, before the loop\n"
 		"loss = loss_of(head(features[chosen]), labels[chosen])",
 	.link = "https://docs.pytorch.org/tutorials/beginner/transfer_learning_tutorial.html#convnet-as-fixed-feature-extractor",
-	.names = random_names,
 	.needs = ADVICE_NEEDS_OPERATORS | ADVICE_NEEDS_PYTHON | ADVICE_NEEDS_STEPS | ADVICE_NEEDS_SHAPES | ADVICE_NEEDS_MEMORY | ADVICE_NEEDS_STORAGES,
 	.stage = ADVICE_STAGE_FUNCTIONS,
 	.severity_max = ADVICE_MEDIUM,

@@ -117,9 +117,9 @@ static void add_changed_node(struct changes *changes, struct advice_result *resu
 
 static bool rule_small_changes_find(const struct advice *advice, struct advice_result *result)
 {
-	static const char *const unknown[] = {"*rand*", "*bernoulli*", "*dropout*", "*multinomial*", "*normal*", "*uniform*", "aten::index", "aten::index_put*",
-	                                      "aten::_index_put*", "aten::item", "aten::_local_scalar_dense", "aten::copy_", "aten::fill_", NULL};
-	struct changes changes = {.unknown = advice_names(advice, unknown), .of = ops_alloc_zeroed(advice->flow->memory.values.count + 1, 1),
+	static const char *const unknown[] = {"aten::index", "aten::index_put*", "aten::_index_put*", "aten::item", "aten::_local_scalar_dense", "aten::copy_",
+	                                      "aten::fill_", NULL};
+	struct changes changes = {.unknown = advice_random_names(advice, unknown), .of = ops_alloc_zeroed(advice->flow->memory.values.count + 1, 1),
 	                          .last_step = OPS_NONE};
 	bool done = changes.unknown && changes.of;
 
