@@ -98,7 +98,7 @@ const struct advice_rule advice_rule_passes = {
 		"loss = criterion(discriminator(fake.detach()))",
 	.link = "https://docs.pytorch.org/docs/stable/generated/torch.Tensor.backward.html",
 	.needs = ADVICE_NEEDS_OPERATORS | ADVICE_NEEDS_PYTHON,
-	.stage = ADVICE_STAGE_GRAPH,
+	.stage = ADVICE_STAGE_MODE, /* as gradients that nothing reads, which have the same cause */
 	.names = names,
 	.find = rule_passes_find,
 };
