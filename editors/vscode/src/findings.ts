@@ -30,13 +30,13 @@ export function topOf({ findings, not_explained: rest }: AdviceReply): (Finding 
 }
 
 export function childrenOf(node: Finding | NotExplainedTime | Place): Place[] {
-	if ("lines" in node) return node.lines.map((line) => ({ place: line, text: line.text }));
-	return "where" in node ? node.where.map((place) => ({ place, text: throughText(place) })) : [];
+	if ("lines" in node) return node.lines.map((line) => ({ place: { ...line, through: [] }, text: line.text }));
+	return "where" in node ? node.where.map((place) => (place.through.length > 0 ? { place, text: throughText(place) } : { place })) : [];
 }
 
 /** Returns "through lightning/pytorch/loops/loop.py:12 in run" for each line of a library that a place calls. */
-function throughText({ through }: Where): string | undefined {
-	return through.map(({ path, line, function: name }) => `through ${path}:${line} in ${name}`).join("\n") || undefined;
+function throughText({ through }: Where): string {
+	return through.map(({ path, line, function: name }) => `through ${path}:${line} in ${name}`).join("\n");
 }
 
 /** Returns the text of a problem: what, how much, what to do. */
