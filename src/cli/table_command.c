@@ -28,7 +28,8 @@ static int print_run(const struct cli_table *table, const struct ops_run *run, e
 
 	if (cli_print_data(format, code, text, size, &error))
 		return CLI_EXIT_OK;
-	return code ? cli_status(code) : CLI_EXIT_FAILED;
+	/* Words for what the trace does not have are wrong usage; a file that the query cannot use is not. */
+	return code == OPS_INVALID ? CLI_EXIT_USAGE : CLI_EXIT_FAILED;
 }
 
 static int print_pages(struct cli_stream *stream, const struct cli_table *table, const char *args)
