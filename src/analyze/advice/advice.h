@@ -577,6 +577,8 @@ int64_t advice_elements(const struct advice *advice, uint32_t row, uint8_t *ret_
 /* Gets input `i`. Returns false if it does not exist. */
 bool advice_input(const struct advice *advice, uint32_t row, size_t i, struct ops_input *ret_input);
 int64_t advice_input_elements(const struct ops_input *input);
+/* Returns the bytes of that many elements. */
+int64_t advice_input_bytes(const struct ops_input *input);
 /* Returns the largest tensor among the inputs of a row; without a tag if there is none. */
 struct ops_input advice_largest_input(const struct advice *advice, uint32_t row);
 size_t advice_dtype_bytes(uint8_t dtype);
@@ -610,6 +612,8 @@ static inline bool advice_is_explained(int64_t claimed_ns, int64_t span_ns)
 bool advice_find_shared_ns(const struct advice *advice, int64_t *ret_ns);
 /* Returns true if the name is that of a region compiled by torch.compile, which is not Python code of the program. */
 bool advice_is_region(struct ops_string name);
+/* Returns true for a file of a package other than torch and Opstrobe, whose lines say less than the names of operators. */
+bool advice_is_named_library(struct ops_string file);
 /* Returns the place of the self time of a function of the program: its line with the most calls, or its first line.
  * OPS_NONE for other rows. */
 uint32_t advice_own_site(const struct advice *advice, uint32_t row);

@@ -23,8 +23,7 @@ bool advice_is_region(struct ops_string name)
 
 enum frame { FRAME_UNKNOWN, FRAME_NONE, FRAME_LIBRARY, FRAME_NAMED_LIBRARY, FRAME_USER };
 
-/* Returns whether users may know the lines of a library: those of torch and Opstrobe say less than the names of operators. */
-static bool is_named_library(struct ops_string file)
+bool advice_is_named_library(struct ops_string file)
 {
 	static const char *const others[] = {"torch", "functorch", "opstrobe"};
 	struct ops_string package = ops_file_package(file);
@@ -46,7 +45,7 @@ static enum frame advice_model_frame_of(const struct advice *advice, uint32_t ro
 		if (!ops_event_function(advice->trace, row, &function) || !function.file.size)
 			*slot = FRAME_NONE;
 		else
-			*slot = !ops_file_is_library(function.file) ? FRAME_USER : is_named_library(function.file) ? FRAME_NAMED_LIBRARY : FRAME_LIBRARY;
+			*slot = !ops_file_is_library(function.file) ? FRAME_USER : advice_is_named_library(function.file) ? FRAME_NAMED_LIBRARY : FRAME_LIBRARY;
 	}
 	return (enum frame)*slot;
 }

@@ -208,6 +208,11 @@ int64_t advice_elements(const struct advice *advice, uint32_t row, uint8_t *ret_
 }
 
 /* By c10::ScalarType. Types of a byte or less, and unknown types, count as one byte. */
+int64_t advice_input_bytes(const struct ops_input *input)
+{
+	return ops_product(advice_input_elements(input), (int64_t)advice_dtype_bytes(input->dtype));
+}
+
 size_t advice_dtype_bytes(uint8_t dtype)
 {
 	size_t bytes = ops_dtype_bytes(dtype);
@@ -247,21 +252,32 @@ static struct ops_string advice_report_operator_of(const struct advice *advice, 
 	return (struct ops_string){"", 0};
 }
 
+static struct advice_through describe_site(const struct advice *advice, const struct advice_site *site)
+{
+	struct advice_through line = {.line = site->line};
+	struct ops_function_text function;
+
+	if (ops_event_function(advice->trace, site->frame, &function)) {
+		line.file = function.file;
+		line.function = function.name;
+	}
+	return line;
+}
+
 struct advice_where advice_describe(const struct advice *advice, uint32_t site, uint32_t row)
 {
 	struct advice_where where = {.module = ops_place_module(&advice->places, row),
 	                             .operator_name = advice_report_operator_of(advice, row),
 	                             .trace = advice->report->traces,
 	                             .row = row};
-	struct ops_function_text function;
+	struct advice_through line;
 
 	if (site == OPS_NONE)
 		return where;
-	where.line = advice->sites.items[site].line;
-	if (ops_event_function(advice->trace, advice->sites.items[site].frame, &function)) {
-		where.file = function.file;
-		where.function = function.name;
-	}
+	line = describe_site(advice, &advice->sites.items[site]);
+	where.file = line.file;
+	where.function = line.function;
+	where.line = line.line;
 	return where;
 }
 
@@ -285,15 +301,7 @@ void advice_format_line(const struct advice *advice, uint32_t row, char *text, s
 
 struct advice_through advice_describe_through(const struct advice *advice, uint32_t library_site)
 {
-	const struct advice_site *site = &advice->library_sites.items[library_site];
-	struct advice_through through = {.line = site->line};
-	struct ops_function_text function;
-
-	if (ops_event_function(advice->trace, site->frame, &function)) {
-		through.file = function.file;
-		through.function = function.name;
-	}
-	return through;
+	return describe_site(advice, &advice->library_sites.items[library_site]);
 }
 
 bool advice_report_keep_where(struct advice_report *report, struct advice_where *where)

@@ -38,7 +38,7 @@ static uint32_t matrix_of(const struct advice *advice, uint32_t node, bool forei
 	struct ops_input matrix;
 
 	if (!ops_event_storage(advice->trace, node, 0, &storage) || !advice_input(advice, node, 0, &matrix) ||
-	    ops_product(advice_input_elements(&matrix), (int64_t)advice_dtype_bytes(matrix.dtype)) < (int64_t)storage.bytes)
+	    advice_input_bytes(&matrix) < (int64_t)storage.bytes)
 		return OPS_NONE;
 	for (uint32_t i = 0; i < flow->nodes[node].count; i++) {
 		uint32_t value = flow->uses.items[flow->nodes[node].first + i].value;
@@ -157,7 +157,7 @@ static double unread_vectors_share(const struct advice *advice, uint32_t row)
 		return 0;
 	longer = rows > columns ? rows : columns;
 	shorter = rows > columns ? columns : rows;
-	square = (double)advice_input_elements(&matrix) / shorter * longer * (double)advice_dtype_bytes(matrix.dtype);
+	square = (double)advice_input_bytes(&matrix) / shorter * longer;
 	if (longer < SIZE_MIN || longer < SIDES_MIN * shorter)
 		return 0;
 	for (uint32_t i = 0; i < node->made_count; i++) {

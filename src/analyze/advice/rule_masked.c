@@ -105,7 +105,7 @@ static double elements_of_use(const struct advice *advice, uint32_t row, const s
 
 	for (size_t i = 0; i < 2; i++)
 		if (advice_input(advice, row, i, &input) && ops_input_is_tensor(input.tag) &&
-		    ops_product(advice_input_elements(&input), (int64_t)advice_dtype_bytes(input.dtype)) == use->bytes)
+		    advice_input_bytes(&input) == use->bytes)
 			return (double)advice_input_elements(&input);
 	return 0;
 }

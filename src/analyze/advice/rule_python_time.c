@@ -38,21 +38,18 @@ static bool is_own(const struct advice *advice, uint32_t row)
 	       advice->views->parts[row] == VIEW_STEP;
 }
 
-/* C functions such as torch.tensor() are of no package. */
-static bool is_of_package(const struct advice *advice, uint32_t row)
-{
-	struct ops_function_text function;
-
-	return ops_event_function(advice->trace, row, &function) && ops_file_package(function.file).size > 0;
-}
-
 /* Returns the function of a package that a row calls, perhaps by a wrapper of torch, such as torch.no_grad() around generate(); OPS_NONE:
  * none. */
 static uint32_t called_of_package(const struct advice *advice, const struct ops_wrappers *wrappers, uint32_t row)
 {
+	struct ops_function_text function;
+
 	while (wrappers->into && wrappers->into[row] != OPS_NONE)
 		row = wrappers->into[row];
-	return advice->events->kind[row] == OPS_EVENT_PYTHON_FUNCTION && !is_own(advice, row) && is_of_package(advice, row) ? row : OPS_NONE;
+	return advice->events->kind[row] == OPS_EVENT_PYTHON_FUNCTION && !is_own(advice, row) && ops_event_function(advice->trace, row, &function) &&
+	                       advice_is_named_library(function.file)
+	               ? row
+	               : OPS_NONE;
 }
 
 /* Returns the time outside of operators of C functions, and of packages other than torch, that the program calls
@@ -64,8 +61,8 @@ static int64_t borrowed_ns(const struct advice *advice, const struct ops_wrapper
 	if (advice->events->kind[row] != OPS_EVENT_PYTHON_FUNCTION || ops_is_module_name(advice_name(advice, row)) ||
 	    (advice->zone[row] & ADVICE_IN_IMPORT))
 		return 0;
-	if (called_of_package(advice, wrappers, row) == OPS_NONE && ops_event_function(advice->trace, row, &function) &&
-	    (ops_path_in_torch(function.file).bytes || ops_file_is_generated(function.file)))
+	if (ops_event_function(advice->trace, row, &function) && (ops_path_in_torch(function.file).bytes || ops_file_is_generated(function.file)) &&
+	    called_of_package(advice, wrappers, row) == OPS_NONE)
 		return 0;
 	return at_least_zero(ops_difference(ops_difference(advice_left_ns(advice, row), advice->operator_ns[row]),
 	                                    at_least_zero(advice->stalled_ns[row] - advice->claimed_ns[row])));
@@ -198,12 +195,13 @@ static bool find_typical(const struct advice *advice, const int64_t *own_ns, dou
  * itself. OPS_NONE if the program has the loop, or calls a function that only computes in Python. */
 static uint32_t function_of_library(const struct advice *advice, const struct ops_wrappers *wrappers, uint32_t row)
 {
-	uint32_t parent = advice->events->parent[row], called = called_of_package(advice, wrappers, row), caller;
+	uint32_t parent = advice->events->parent[row], called, caller;
 	bool is_step = advice->views->parts[row] == VIEW_STEP;
 
 	if (!is_step && is_own(advice, row))
 		return OPS_NONE;
-	if (!is_step && advice->operator_ns[row] && called != OPS_NONE)
+	called = is_step || !advice->operator_ns[row] ? OPS_NONE : called_of_package(advice, wrappers, row);
+	if (called != OPS_NONE)
 		return called;
 	if (!is_step && (parent == OPS_NONE || advice->views->parts[parent] != VIEW_STEP))
 		return OPS_NONE;

@@ -67,9 +67,8 @@ static bool leaves_out_padding(const struct redundant *all, const struct advice 
 static bool is_first_input(const struct advice *advice, uint32_t row, const struct data_use *use)
 {
 	struct ops_input first;
-	int64_t elements = advice_input(advice, row, 0, &first) ? advice_input_elements(&first) : -1;
 
-	return elements > 0 && ops_product(elements, (int64_t)advice_dtype_bytes(first.dtype)) == use->bytes;
+	return advice_input(advice, row, 0, &first) && advice_input_elements(&first) > 0 && advice_input_bytes(&first) == use->bytes;
 }
 
 static void note_tensor(struct redundant *all, const struct advice *advice, uint32_t row, const struct data_use *use,
@@ -82,7 +81,7 @@ static void note_tensor(struct redundant *all, const struct advice *advice, uint
 	all->largest = use->bytes;
 	all->origin = content->origin;
 	for (size_t i = 0; advice_input(advice, row, i, &input); i++)
-		if (ops_product(advice_input_elements(&input), (int64_t)advice_dtype_bytes(input.dtype)) == use->bytes) {
+		if (advice_input_bytes(&input) == use->bytes) {
 			all->tensor = input;
 			return;
 		}
@@ -126,7 +125,7 @@ static bool is_repeated_index(const struct redundant *all, const struct advice *
 	struct ops_input index;
 
 	return all->scatters[advice->events->name[row]] && content->kind == CONTENT_COPIES && !content->gathered && advice_input(advice, row, 2, &index) &&
-	       ops_product(advice_input_elements(&index), (int64_t)advice_dtype_bytes(index.dtype)) == use->bytes;
+	       advice_input_bytes(&index) == use->bytes;
 }
 
 /* Returns the share of a node's reads of a value that need no computation; 0 if too little of the value is

@@ -108,7 +108,7 @@ static bool is_whole(const struct advice *advice, uint32_t row, const struct ops
 	if (!ops_event_storage(advice->trace, row, (*i)++, &storage))
 		return false;
 	return !storage.address ||
-	       ops_product(advice_input_elements(input), (int64_t)advice_dtype_bytes(input->dtype)) >= (int64_t)storage.bytes;
+	       advice_input_bytes(input) >= (int64_t)storage.bytes;
 }
 
 /* Returns true if all tensors do, except for the first `but`. */

@@ -45,21 +45,22 @@ static double moved_part(const struct advice_result *result, uint32_t row)
 
 static bool rule_shifted_find(const struct advice *advice, struct advice_result *result)
 {
+	double *parts = ops_alloc_zeroed(advice->events->count + 1, sizeof(*parts)); /* by row */
 	uint32_t *links = ops_alloc_zeroed(advice->sites.count + 1, sizeof(*links));
+	bool done = parts && links;
 
-	if (!links)
-		return false;
-	for (uint32_t row = 0; row < advice->events->count; row++)
-		if (moved_part(result, row) > 0)
+	for (uint32_t row = 0; done && row < advice->events->count; row++) {
+		parts[row] = moved_part(result, row);
+		if (parts[row] > 0)
 			links[advice->site[row]]++;
-	for (uint32_t row = 0; row < advice->events->count; row++) {
-		double part = moved_part(result, row);
-
-		if (part > 0 && links[advice->site[row]] >= LINKS_MIN && advice_counts(advice, row) && !advice_is_claimed(result, row))
-			advice_add_share(result, row, part * advice_work_share(advice, row));
 	}
+	for (uint32_t row = 0; done && row < advice->events->count; row++)
+		if (parts[row] > 0 && links[advice->site[row]] >= LINKS_MIN && advice_counts(advice, row) && !advice_is_claimed(result, row))
+			advice_add_share(result, row, parts[row] * advice_work_share(advice, row));
+	ops_free(parts);
 	ops_free(links);
-	return advice_report_costs(result, "%s a buffer to drop its oldest rows and append others. Moving the rest takes %s.",
+	return done &&
+	       advice_report_costs(result, "%s a buffer to drop its oldest rows and append others. Moving the rest takes %s.",
 	                           advice_events(result, "operator in each step copies", "operators in each step copy").text, advice_cost(result).text);
 }
 

@@ -77,7 +77,7 @@ static void count_gradient_of_part(struct sliced_values *all, const struct advic
 		return;
 	whole = data_flow_made_bytes(advice->flow, advice->flow->memory.rows.node[row]);
 	all->values[base].parts++;
-	all->values[base].part_bytes = ops_sum(all->values[base].part_bytes, ops_product(advice_input_elements(&part), (int64_t)advice_dtype_bytes(part.dtype)));
+	all->values[base].part_bytes = ops_sum(all->values[base].part_bytes, advice_input_bytes(&part));
 	all->values[base].whole_bytes = whole > all->values[base].whole_bytes ? whole : all->values[base].whole_bytes;
 }
 

@@ -285,17 +285,19 @@ static void find_used(struct gradients *gradients, const struct data_flow *flow)
 	}
 }
 
-/* Returns true if a gradient is not read by a use of it. Later values have been decided already. An accumulation that creates nothing takes
- * over a gradient unchanged. */
-static bool leaves_unread(const struct gradients *gradients, const struct data_flow *flow, const struct data_use *use)
+/* What a use of a gradient means: it is not read, it leads on to gradients that nothing reads, or it is read. */
+enum gradient_use { GRADIENT_LEFT, GRADIENT_LEADS_ON, GRADIENT_READ };
+
+/* Later values have been decided already. An accumulation that creates nothing takes over a gradient unchanged. */
+static enum gradient_use gradient_use_of(const struct gradients *gradients, const struct data_flow *flow, const struct data_use *use)
 {
 	uint32_t node = use->node;
 
-	if (use->kind < DATA_SELECTS)
-		return true;
 	if (is_accumulation(flow, node))
-		return !flow->nodes[node].made_count || makes_unread_alone(gradients, flow, node);
-	return (use->kind == DATA_READS && passes_on_alone(gradients, flow, node)) || only_views(flow, node);
+		return use->kind < DATA_SELECTS || !flow->nodes[node].made_count || makes_unread_alone(gradients, flow, node) ? GRADIENT_LEADS_ON : GRADIENT_READ;
+	if (use->kind == DATA_READS && passes_on_alone(gradients, flow, node))
+		return GRADIENT_LEADS_ON;
+	return use->kind < DATA_SELECTS || only_views(flow, node) ? GRADIENT_LEFT : GRADIENT_READ;
 }
 
 static bool is_unread(const struct gradients *gradients, const struct data_flow *flow, uint32_t value)
@@ -305,10 +307,11 @@ static bool is_unread(const struct gradients *gradients, const struct data_flow 
 
 	for (uint32_t i = of->first; i != OPS_NONE; i = flow->uses.items[i].next) {
 		const struct data_use *use = &flow->uses.items[i];
+		enum gradient_use kind = gradient_use_of(gradients, flow, use);
 
-		if (!leaves_unread(gradients, flow, use))
+		if (kind == GRADIENT_READ)
 			return false;
-		leads_on |= is_accumulation(flow, use->node) || (use->kind == DATA_READS && passes_on_alone(gradients, flow, use->node));
+		leads_on |= kind == GRADIENT_LEADS_ON;
 		ends |= use->kind == DATA_OVERWRITES || use->kind == DATA_UPDATES;
 	}
 	return leads_on && (ends || was_left_out(gradients, flow, value));

@@ -435,6 +435,26 @@ static void knows_packages_that_call_operators(void **state)
 	ops_free(text);
 }
 
+/* Python code of torch connects operators, also where files have complete paths. */
+static void leaves_out_code_of_torch(void **state)
+{
+	struct device_trace trace;
+	char *text;
+	int run;
+
+	(void)state;
+	device_trace_open(&trace);
+	run = add_python(&trace, "fit.py(1): <module>", 0, 0, 20000);
+	for (int i = 0; i < 4; i++) {
+		add_python(&trace, "/v/lib/python3.11/site-packages/torch/nn/functional.py(5): smooth_l1_loss", run, 10 + 5000 * i, 1000);
+		device_trace_host(&trace, "cpu_op", "aten::smooth_l1_loss", 20 + 5000 * i, 300);
+		device_trace_host(&trace, "cpu_op", "aten::mm", 1100 + 5000 * i, 3900);
+	}
+	text = device_trace_advise(&trace);
+	assert_null(strstr(text, "\"id\":\"python-in-step\""));
+	ops_free(text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -444,7 +464,7 @@ int main(void)
 		cmocka_unit_test(leaves_loops_over_layers_alone), cmocka_unit_test(leaves_captures_out_of_the_steps),
 		cmocka_unit_test(names_the_base_of_percentages), cmocka_unit_test(imports_are_not_the_program),
 		cmocka_unit_test(lazy_imports_are_not_the_program),
-		cmocka_unit_test(short_functions_count_for_their_caller), cmocka_unit_test(knows_packages_that_call_operators)};
+		cmocka_unit_test(short_functions_count_for_their_caller), cmocka_unit_test(knows_packages_that_call_operators), cmocka_unit_test(leaves_out_code_of_torch)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
