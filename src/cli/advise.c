@@ -50,13 +50,13 @@ static int list_rules(size_t path_count, enum ops_format format)
 		return CLI_EXIT_USAGE;
 	}
 	code = ops_advice_rules(format, &text, &size, &error);
-	return cli_print(code, text, size, &error) ? CLI_EXIT_OK : CLI_EXIT_FAILED;
+	return cli_print(code, text, size, &error);
 }
 
 int cli_advise(char **arguments)
 {
 	const char *format = "text";
-	bool list = false, help, done;
+	bool list = false, help;
 	const struct cli_option options[] = {{"--format", &format, NULL}, {"--list-rules", NULL, &list}, {NULL, NULL, NULL}};
 	struct ops_adviser *adviser;
 	struct ops_error error;
@@ -79,13 +79,13 @@ int cli_advise(char **arguments)
 	adviser = ops_adviser_new();
 	if (!adviser)
 		fputs("opstrobe: out of memory\n", stderr);
-	done = adviser && cli_traces_each(arguments + 1, count, advise_add, adviser);
-	if (done) {
+	status = CLI_EXIT_FAILED;
+	if (adviser && cli_traces_each(arguments + 1, count, advise_add, adviser)) {
 		code = ops_adviser_finish(adviser, (enum ops_format)chosen, &text, &size, &error);
-		done = chosen == OPS_FORMAT_TEXT
-		               ? cli_print_folded(code, text, size, &error)
-		               : cli_print_data((enum ops_format)chosen, code, text, size, &error);
+		status = chosen == OPS_FORMAT_TEXT
+		                 ? cli_print_folded(code, text, size, &error)
+		                 : cli_print_data((enum ops_format)chosen, code, text, size, &error);
 	}
 	ops_adviser_free(adviser);
-	return done ? CLI_EXIT_OK : CLI_EXIT_FAILED;
+	return status;
 }

@@ -188,6 +188,7 @@ static int analyze(const struct request *request)
 	char *text = NULL;
 	size_t size = 0;
 	enum ops_code code;
+	int status;
 
 	if (!cli_ranks_read(&ranks, request->paths, request->path_count, request->analysis->inputs,
 	                    request->round_to_us)) {
@@ -200,10 +201,9 @@ static int analyze(const struct request *request)
 		cli_log("opstrobe analyze: %s\n", error.text);
 	if (code == OPS_CORRUPT && *ranks.odd.text)
 		cli_log("opstrobe: %s\n", ranks.odd.text);
-	if (!code && !cli_print_data(options.format, code, text, size, &error))
-		code = OPS_NO_MEMORY;
+	status = code ? cli_status(code) : cli_print_data(options.format, code, text, size, &error);
 	cli_ranks_release(&ranks);
-	return cli_status(code);
+	return status;
 }
 
 int cli_analyze(char **arguments)

@@ -37,5 +37,5 @@ int cli_print_query(char **arguments, const char *usage, const char *id, struct 
 	how.format = (enum ops_format)choice;
 	how.columns = cli_table_columns();
 	code = ops_query(&(struct ops_run){.ranks = &rank, .count = 1}, id, &how, &text, &size, &error);
-	return cli_print_data(how.format, code, text, size, &error) ? CLI_EXIT_OK : CLI_EXIT_FAILED;
+	return cli_print_data(how.format, code, text, size, &error);
 }

@@ -181,8 +181,9 @@ int cli_man(const struct cli_command *commands, size_t count)
 	       ".SH COMMANDS\n");
 	for (size_t i = 0; i < count; i++)
 		put_command(&commands[i]);
-	printf(".SH EXIT STATUS\n0: success. 1: failure. 2: invalid command line. 3: a regression, by\n"
-	       ".B diff \\-\\-exit\\-on\\-regression.\n"
+	printf(".SH EXIT STATUS\n0: success. 1: failure. 2: wrong usage. 3: a regression, by\n"
+	       ".B diff \\-\\-exit\\-on\\-regression\nor\n.BR ab ,\nor a fix that changes results, by\n.BR prove .\n"
+	       "4: inconclusive, by\n.BR ab .\n"
 	       ".SH ENVIRONMENT\n.B NO_COLOR\nswitches colours off;\n.B OPSTROBE_PYTHON\nis the Python that records.\n");
 	return CLI_EXIT_OK;
 }

@@ -76,28 +76,27 @@ static int diff_compare(const char *const paths[2], const struct ops_diff_option
 	struct cli_traces base, experiment = {0};
 	struct ops_diff_verdict verdict;
 	struct ops_error error;
-	enum ops_code code;
-	bool done = cli_one_trace_read(&base, paths[0]) && cli_one_trace_read(&experiment, paths[1]);
+	int status = CLI_EXIT_FAILED;
 	char *text = NULL;
 	size_t size = 0;
 
-	if (done) {
-		code = ops_diff(base.workers[0].trace, experiment.workers[0].trace, options, &text, &size, &verdict, &error);
-		done = options->format == OPS_FORMAT_TEXT
-		               ? cli_print_folded(code, text, size, &error)
-		               : cli_print_data(options->format, code, text, size, &error);
+	if (cli_one_trace_read(&base, paths[0]) && cli_one_trace_read(&experiment, paths[1])) {
+		enum ops_code code = ops_diff(base.workers[0].trace, experiment.workers[0].trace, options, &text, &size, &verdict, &error);
+
+		status = options->format == OPS_FORMAT_TEXT
+		                 ? cli_print_folded(code, text, size, &error)
+		                 : cli_print_data(options->format, code, text, size, &error);
 	}
-	if (done && options->format == OPS_FORMAT_JSON)
+	if (!status && options->format == OPS_FORMAT_JSON)
 		putchar('\n');
-	if (done && flame.path) {
+	if (!status && flame.path) {
 		flame.options.base = base.workers[0].trace;
-		done = cli_write_flame_diff("diff", experiment.workers[0].trace, flame.path, &flame.options);
+		if (!cli_write_flame_diff("diff", experiment.workers[0].trace, flame.path, &flame.options))
+			status = CLI_EXIT_FAILED;
 	}
 	cli_traces_release(&base);
 	cli_traces_release(&experiment);
-	if (!done)
-		return CLI_EXIT_FAILED;
-	return exit_on_regression && verdict.regression ? CLI_EXIT_REGRESSION : CLI_EXIT_OK;
+	return !status && exit_on_regression && verdict.regression ? CLI_EXIT_REGRESSION : status;
 }
 
 /* Returns whether "--gate" has no value, because the next word is a trace or another option. */

@@ -39,7 +39,7 @@ int cli_lines(char **arguments)
 	struct ops_error error;
 	char *text = NULL;
 	size_t size = 0, top;
-	bool help, done;
+	bool help;
 	int chosen, status = cli_parse(arguments, options, usage, &path, 1, &help);
 
 	if (status || help)
@@ -47,15 +47,15 @@ int cli_lines(char **arguments)
 	chosen = cli_choice("lines", "format", format, cli_formats);
 	if (chosen < 0 || !cli_number("lines", "number of lines", top_text, &top))
 		return CLI_EXIT_USAGE;
-	done = cli_one_trace_read(&traces, path);
-	if (done) {
+	status = CLI_EXIT_FAILED;
+	if (cli_one_trace_read(&traces, path)) {
 		enum ops_code code = ops_lines(traces.workers[0].trace, (enum ops_format)chosen, top, cli_table_columns(), &text,
 		                               &size, &error);
 
-		done = cli_print_data((enum ops_format)chosen, code, text, size, &error);
+		status = cli_print_data((enum ops_format)chosen, code, text, size, &error);
 	}
-	if (done && chosen == OPS_FORMAT_JSON)
+	if (!status && chosen == OPS_FORMAT_JSON)
 		putchar('\n');
 	cli_traces_release(&traces);
-	return done ? CLI_EXIT_OK : CLI_EXIT_FAILED;
+	return status;
 }

@@ -66,20 +66,20 @@ static char *read_roof(const char *option)
 static int print_roofline(const char *path, const struct ops_roofline_options *how)
 {
 	struct cli_traces traces = {0};
-	struct ops_error error = {.code = OPS_OK};
+	struct ops_error error;
 	char *text = NULL;
 	size_t size = 0;
-	enum ops_code code = OPS_OK;
-	bool done = cli_one_trace_read(&traces, path);
+	int status = CLI_EXIT_FAILED;
 
-	if (done) {
-		code = ops_roofline(traces.workers[0].trace, how, &text, &size, &error);
-		done = cli_print_data(how->format, code, text, size, &error);
+	if (cli_one_trace_read(&traces, path)) {
+		enum ops_code code = ops_roofline(traces.workers[0].trace, how, &text, &size, &error);
+
+		status = cli_print_data(how->format, code, text, size, &error);
 	}
-	if (done && how->format == OPS_FORMAT_JSON)
+	if (!status && how->format == OPS_FORMAT_JSON)
 		putchar('\n');
 	cli_traces_release(&traces);
-	return done ? CLI_EXIT_OK : code ? cli_status(code) : CLI_EXIT_FAILED;
+	return status;
 }
 
 int cli_roofline(char **arguments)

@@ -46,7 +46,7 @@ struct request {
 	bool with_flops;
 };
 
-static enum ops_code table_print_text(const struct ops_trace *trace, const struct request *request)
+static int table_print_text(const struct ops_trace *trace, const struct request *request)
 {
 	struct ops_table_options options = OPS_TABLE_OPTIONS_DEFAULT;
 	struct ops_averages_options how = {.by_input_shape = request->by_shape};
@@ -58,6 +58,7 @@ static enum ops_code table_print_text(const struct ops_trace *trace, const struc
 	char *text = NULL;
 	char device[OPS_DEVICE_NAME_BYTES];
 	enum ops_code code = ops_key_averages(trace, request->with_flops, &how, &averages, &list.count, &error);
+	int status;
 
 	list.rows = averages;
 	rows = ops_rows_of_averages(&list);
@@ -71,15 +72,16 @@ static enum ops_code table_print_text(const struct ops_trace *trace, const struc
 	if (!code)
 		code = ops_table_text(trace, &rows, &options, &text, &size, &error);
 	ops_free(averages);
-	cli_print(code, text, size, &error);
-	if (!code && !list.count)
+	/* A key to sort by that rows do not have, an AttributeError in Python, is a wrong word here. */
+	status = cli_print(code == OPS_UNSUPPORTED ? OPS_INVALID : code, text, size, &error);
+	if (!status && !list.count)
 		puts("no events were recorded");
-	if (!code && list.count > request->row_limit)
+	if (!status && list.count > request->row_limit)
 		printf("and %zu more; '--limit %zu' shows all\n", list.count - request->row_limit, list.count);
-	return code;
+	return status;
 }
 
-static enum ops_code print_data(const struct ops_trace *trace, const struct request *request, enum ops_format format)
+static int print_data(const struct ops_trace *trace, const struct request *request, enum ops_format format)
 {
 	struct ops_query_options how = {.size = sizeof(how), .format = format};
 	struct ops_rank rank = {.rank = 0, .trace = trace};
@@ -94,8 +96,7 @@ static enum ops_code print_data(const struct ops_trace *trace, const struct requ
 	         request->row_limit, request->by_shape ? "true" : "false", request->with_flops ? "true" : "false");
 	how.args = args;
 	code = ops_query(&(struct ops_run){.ranks = &rank, .count = 1}, "key_averages", &how, &text, &size, &error);
-	cli_print_data(format, code, text, size, &error);
-	return code;
+	return cli_print_data(format, code, text, size, &error);
 }
 
 int cli_table(char **arguments)
@@ -110,7 +111,6 @@ int cli_table(char **arguments)
 	                                     {"--format", &format, NULL},
 	                                     {NULL, NULL, NULL}};
 	struct cli_traces traces = {0};
-	enum ops_code code = OPS_IO;
 	bool help;
 	int choice, status = cli_parse(arguments, options, usage, &path, 1, &help);
 
@@ -127,9 +127,10 @@ int cli_table(char **arguments)
 		cli_log("opstrobe table: '%s' is not a sort key\n", request.sort_by);
 		return CLI_EXIT_USAGE;
 	}
+	status = CLI_EXIT_FAILED;
 	if (cli_one_trace_read(&traces, path))
-		code = choice == OPS_FORMAT_TEXT ? table_print_text(traces.workers[0].trace, &request)
-		                                 : print_data(traces.workers[0].trace, &request, (enum ops_format)choice);
+		status = choice == OPS_FORMAT_TEXT ? table_print_text(traces.workers[0].trace, &request)
+		                                   : print_data(traces.workers[0].trace, &request, (enum ops_format)choice);
 	cli_traces_release(&traces);
-	return cli_status(code);
+	return status;
 }

@@ -26,10 +26,7 @@ static int print_run(const struct cli_table *table, const struct ops_run *run, e
 	size_t size = 0;
 	enum ops_code code = ops_query(run, table->command, &options, &text, &size, &error);
 
-	if (cli_print_data(format, code, text, size, &error))
-		return CLI_EXIT_OK;
-	/* Words for what the trace does not have are wrong usage; a file that the query cannot use is not. */
-	return code == OPS_INVALID ? CLI_EXIT_USAGE : CLI_EXIT_FAILED;
+	return cli_print_data(format, code, text, size, &error);
 }
 
 static int print_pages(struct cli_stream *stream, const struct cli_table *table, const char *args)

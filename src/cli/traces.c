@@ -129,18 +129,18 @@ bool cli_ascii(void)
 	return isatty(STDOUT_FILENO) && strcmp(nl_langinfo(CODESET), "UTF-8") != 0;
 }
 
-bool cli_print(enum ops_code code, char *text, size_t size, const struct ops_error *error)
+int cli_print(enum ops_code code, char *text, size_t size, const struct ops_error *error)
 {
 	if (code) {
 		cli_log("opstrobe: %s\n", error->text);
-		return false;
+		return cli_status(code);
 	}
 	fwrite(text, 1, cli_ascii() ? ops_format_ascii(text, size) : size, stdout);
 	ops_free(text);
-	return true;
+	return CLI_EXIT_OK;
 }
 
-bool cli_print_data(enum ops_format format, enum ops_code code, char *text, size_t size, struct ops_error *error)
+int cli_print_data(enum ops_format format, enum ops_code code, char *text, size_t size, struct ops_error *error)
 {
 	if (!code && format == OPS_FORMAT_JSON) {
 		code = cli_add_diagnostics(&text, &size, error);
@@ -152,10 +152,9 @@ bool cli_print_data(enum ops_format format, enum ops_code code, char *text, size
 	return cli_print(code, text, size, error);
 }
 
-/* OPS_UNSUPPORTED: rows have no column of that name to sort by. */
 int cli_status(enum ops_code code)
 {
-	if (code == OPS_INVALID || code == OPS_UNSUPPORTED)
+	if (code == OPS_INVALID)
 		return CLI_EXIT_USAGE;
 	return code ? CLI_EXIT_FAILED : CLI_EXIT_OK;
 }
@@ -235,7 +234,7 @@ static void print_folded(const char *line, const char *end, size_t columns)
 	putchar('\n');
 }
 
-bool cli_print_folded(enum ops_code code, char *text, size_t size, const struct ops_error *error)
+int cli_print_folded(enum ops_code code, char *text, size_t size, const struct ops_error *error)
 {
 	if (code)
 		return cli_print(code, text, size, error);
@@ -246,7 +245,7 @@ bool cli_print_folded(enum ops_code code, char *text, size_t size, const struct 
 		print_folded(line, end, has_command(line, end) ? SIZE_MAX : cli_columns());
 	}
 	ops_free(text);
-	return true;
+	return CLI_EXIT_OK;
 }
 
 static volatile sig_atomic_t interrupted;

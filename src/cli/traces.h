@@ -41,14 +41,15 @@ bool cli_colours(void);
 /* Returns whether the terminal is limited to ASCII. Files and pipes get UTF-8. */
 bool cli_ascii(void);
 
-/* Prints a result and frees it, or prints the error. */
-bool cli_print(enum ops_code code, char *text, size_t size, const struct ops_error *error);
+/* Returns the exit status of a command for the code of its query or its file. Words for what the trace does not have are wrong
+ * usage; a file that the query cannot use is not. */
+int cli_status(enum ops_code code);
+
+/* Prints a result and frees it, or prints the error. Returns the exit status. */
+int cli_print(enum ops_code code, char *text, size_t size, const struct ops_error *error);
 
 /* Like cli_print, for a result in this format. JSON includes the diagnostics of the traces that were read. */
-bool cli_print_data(enum ops_format format, enum ops_code code, char *text, size_t size, struct ops_error *error);
-
-/* Returns the exit status of a command with options for a query: invalid options are usage errors. */
-int cli_status(enum ops_code code);
+int cli_print_data(enum ops_format format, enum ops_code code, char *text, size_t size, struct ops_error *error);
 
 /* Returns the width of text for people: that of the terminal, from 60 to 160 columns, or 80 for a file or a pipe. */
 unsigned cli_columns(void);
@@ -57,7 +58,7 @@ unsigned cli_columns(void);
 unsigned cli_table_columns(void);
 
 /* Like cli_print, for text with long lines, which are continued on the next line with indentation. */
-bool cli_print_folded(enum ops_code code, char *text, size_t size, const struct ops_error *error);
+int cli_print_folded(enum ops_code code, char *text, size_t size, const struct ops_error *error);
 
 /* While a file is written, Ctrl-C only makes cli_interrupted() return true, for use as the writer's progress callback, so that no
  * partial file remains. Then cli_interrupt_end() ends the process in the same way as Ctrl-C, if it was pressed. */

@@ -51,8 +51,8 @@ struct views_request {
 	bool top_finding;
 };
 
-/* Prints the page of a trace, and passes the trace to the advisor. Returns false after printing an error. */
-static bool print_page(struct cli_stream *stream, size_t place, enum ops_rules rules, struct ops_rank *worker, struct ops_adviser *adviser)
+/* Prints the page of a trace, and passes the trace to the advisor. Returns the exit status. */
+static int print_page(struct cli_stream *stream, size_t place, enum ops_rules rules, struct ops_rank *worker, struct ops_adviser *adviser)
 {
 	struct ops_error error;
 	struct ops_trace *trace;
@@ -73,7 +73,7 @@ static bool print_page(struct cli_stream *stream, size_t place, enum ops_rules r
 }
 
 /* Prints the first findings. */
-static bool print_advice(struct ops_adviser *adviser)
+static int print_advice(struct ops_adviser *adviser)
 {
 	struct ops_error error;
 	enum ops_code code;
@@ -106,8 +106,8 @@ static enum ops_code views_get_trace(void *context, size_t i, struct ops_trace *
 }
 
 /* Prints the page about the ranks of a job, and passes all traces to the advisor. `*ret_printed` is false if the traces are not of one
- * job. Returns false after printing an error. */
-static bool print_ranks(struct cli_stream *stream, enum ops_rules rules, struct views_source *source, bool *ret_printed)
+ * job. Returns the exit status. */
+static int print_ranks(struct cli_stream *stream, enum ops_rules rules, struct views_source *source, bool *ret_printed)
 {
 	const struct ops_trace_source traces = {views_get_trace, source};
 	struct ops_error error;
@@ -116,38 +116,42 @@ static bool print_ranks(struct cli_stream *stream, enum ops_rules rules, struct 
 	enum ops_code code = ops_run_text(&traces, source->workers, stream->count, rules, views_terminal_flags(), &text, &size, &error);
 
 	*ret_printed = !code && text;
-	return !code && !text ? true : cli_print_folded(code, text, size, &error);
+	return !code && !text ? CLI_EXIT_OK : cli_print_folded(code, text, size, &error);
 }
 
 /* Prints a page for each trace. */
-static bool views_print_pages(struct cli_stream *stream, enum ops_rules rules, struct views_source *source)
+static int views_print_pages(struct cli_stream *stream, enum ops_rules rules, struct views_source *source)
 {
-	bool done = true;
+	int status = CLI_EXIT_OK;
 
-	for (size_t i = 0; done && i < stream->count; i++)
-		done = print_page(stream, i, rules, &source->workers[i], source->adviser);
-	return done;
+	for (size_t i = 0; !status && i < stream->count; i++)
+		status = print_page(stream, i, rules, &source->workers[i], source->adviser);
+	return status;
 }
 
-static bool views_print_text(struct cli_stream *stream, enum ops_rules rules)
+static int views_print_text(struct cli_stream *stream, enum ops_rules rules)
 {
 	struct views_source source = {stream, cli_stream_ranks(stream), ops_adviser_new()};
-	bool done = source.workers && source.adviser, printed = false;
+	int status = source.workers && source.adviser ? CLI_EXIT_OK : CLI_EXIT_FAILED;
+	bool printed = false;
 
-	if (done && stream->count > 1) {
-		done = print_ranks(stream, rules, &source, &printed);
-		if (done && !printed) { /* it has seen the first traces only */
+	if (!status && stream->count > 1) {
+		status = print_ranks(stream, rules, &source, &printed);
+		if (!status && !printed) { /* it has seen the first traces only */
 			ops_adviser_free(source.adviser);
 			source.adviser = ops_adviser_new();
-			done = source.adviser != NULL;
+			status = source.adviser ? CLI_EXIT_OK : CLI_EXIT_FAILED;
 		}
 	}
 	if (!source.workers || !source.adviser)
 		fputs("opstrobe: out of memory\n", stderr);
-	done = done && (printed || views_print_pages(stream, rules, &source)) && print_advice(source.adviser);
+	if (!status && !printed)
+		status = views_print_pages(stream, rules, &source);
+	if (!status)
+		status = print_advice(source.adviser);
 	free(source.workers);
 	ops_adviser_free(source.adviser);
-	return done;
+	return status;
 }
 
 static enum ops_code make_json(struct views_source *source, enum ops_rules rules, char **ret_text, size_t *ret_size, struct ops_error *error)
@@ -165,12 +169,13 @@ static enum ops_code make_json(struct views_source *source, enum ops_rules rules
 	return code;
 }
 
-static bool print_json(struct cli_stream *stream, const struct views_request *request)
+static int print_json(struct cli_stream *stream, const struct views_request *request)
 {
 	struct views_source source = {stream, cli_stream_ranks(stream), request->top_finding ? ops_adviser_new() : NULL};
 	struct ops_error error = {.text = "out of memory"};
 	char *text = NULL;
 	size_t size = 0;
+	int status;
 	enum ops_code code = source.workers && (source.adviser || !request->top_finding) ? OPS_OK : OPS_NO_MEMORY;
 
 	if (!code)
@@ -180,13 +185,13 @@ static bool print_json(struct cli_stream *stream, const struct views_request *re
 	free(source.workers);
 	ops_adviser_free(source.adviser);
 
-	if (!cli_print_data(OPS_FORMAT_JSON, code, text, size, &error))
-		return false;
-	putchar('\n');
-	return true;
+	status = cli_print_data(OPS_FORMAT_JSON, code, text, size, &error);
+	if (!status)
+		putchar('\n');
+	return status;
 }
 
-static bool views_print_table(struct cli_stream *stream, const struct views_request *request)
+static int views_print_table(struct cli_stream *stream, const struct views_request *request)
 {
 	const struct ops_trace_source source = {cli_stream_get, stream};
 	struct ops_query_options options = {.size = sizeof(options), .format = request->format};
@@ -207,7 +212,7 @@ static bool views_print_table(struct cli_stream *stream, const struct views_requ
 	return cli_print_data(request->format, code, text, size, &error);
 }
 
-static bool print(struct cli_stream *stream, const struct views_request *request)
+static int print(struct cli_stream *stream, const struct views_request *request)
 {
 	if (request->format == OPS_FORMAT_JSON)
 		return print_json(stream, request);
@@ -222,7 +227,7 @@ int cli_views(char **arguments)
 	                                     {"--top-finding", NULL, &request.top_finding}, {NULL, NULL, NULL}};
 	struct cli_stream stream;
 	size_t count;
-	bool help, done;
+	bool help;
 	int chosen, rules, status = cli_parse_paths(arguments, options, usage, 1, SIZE_MAX, &count, &help);
 
 	if (status || help)
@@ -237,8 +242,9 @@ int cli_views(char **arguments)
 		fputs("opstrobe views: --top-finding requires --format json\n", stderr);
 		return CLI_EXIT_USAGE;
 	}
-	done = cli_stream_open(&stream, arguments + 1, count, CLI_AHEAD, 0) &&
-	       print(&stream, &request);
+	status = CLI_EXIT_FAILED;
+	if (cli_stream_open(&stream, arguments + 1, count, CLI_AHEAD, 0))
+		status = print(&stream, &request);
 	cli_stream_close(&stream);
-	return done ? CLI_EXIT_OK : CLI_EXIT_FAILED;
+	return status;
 }

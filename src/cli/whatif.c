@@ -126,22 +126,22 @@ static int whatif_query(char **paths, size_t count, enum ops_format format, cons
 	struct ops_error error;
 	char *text = NULL;
 	size_t size = 0;
-	enum ops_code code = OPS_OK;
+	int status = CLI_EXIT_FAILED;
 	bool done = cli_stream_open(&stream, paths, count, CLI_AHEAD, 0);
 
-	if (done && !(ranks = cli_stream_ranks(&stream))) {
+	if (done && !(ranks = cli_stream_ranks(&stream)))
 		fputs("opstrobe: out of memory\n", stderr);
-		done = false;
-	}
-	if (done) {
+	if (ranks) {
+		enum ops_code code;
+
 		run.ranks = ranks;
 		run.count = stream.count;
 		code = ops_query(&run, "whatif", &options, &text, &size, &error);
-		done = cli_print_data(format, code, text, size, &error);
+		status = cli_print_data(format, code, text, size, &error);
 	}
 	free(ranks);
 	cli_stream_close(&stream);
-	return done ? CLI_EXIT_OK : code ? cli_status(code) : CLI_EXIT_FAILED;
+	return status;
 }
 
 static int whatif_parse(char **arguments, struct whatif_list *lists)

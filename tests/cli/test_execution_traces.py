@@ -140,7 +140,7 @@ def test_the_order_of_calls_stands_for_times(opstrobe, tmp_path, make):
 
 
 @pytest.mark.parametrize(
-    "command", [[], ["views"], ["advise"], ["lines"], ["kernels"], ["roofline"], ["diff", "et.json"]]
+    "command", [[], ["views"], ["advise"], ["lines"], ["kernels"], ["roofline"], ["whatif"], ["diff", "et.json"]]
 )
 def test_commands_that_need_times_refuse(opstrobe, tmp_path, command):
     (tmp_path / "et.json").write_text(make_json())
