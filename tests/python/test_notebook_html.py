@@ -146,7 +146,10 @@ def test_advice_is_a_dict_that_shows_itself():
     assert rest["title"] in markup.text and rest["lines"][0]["text"] in markup.text
     rest["lines"] = [dict(rest["lines"][0], file=HOSTILE, text=HOSTILE)]
     hostile = dict(advice["findings"][0], title=HOSTILE, evidence=HOSTILE, explanation=HOSTILE, advice=HOSTILE)
-    hostile["where"] = [{"file": HOSTILE, "line": 1, "through": [{"path": HOSTILE, "line": 2}]}]
+    through = [{"path": "lightning/loop.py", "line": 12, "function": "run"}]
+    advice["findings"] = [dict(hostile, where=[{"file": "train.py", "line": 1, "through": through}])]
+    assert "train.py:1 through lightning/loop.py:12 in run" in check_harmless(advice._repr_html_()).text
+    hostile["where"] = [{"file": HOSTILE, "line": 1, "through": [{"path": HOSTILE, "line": 2, "function": HOSTILE}]}]
     advice["findings"] = [hostile] * 30
     markup = check_harmless(advice._repr_html_())
     assert markup.tags.count("li") == 10 and "and 20 more" in markup.text

@@ -3,6 +3,7 @@
 // The findings of `opstrobe advise --format json`, in the form shown by the panels.
 
 import type { AdviceReply, Finding, NotExplainedTime, Where } from "../../../web/src/data/replies";
+import { libraryLine } from "../../../web/src/format/library_line";
 import { formatPercent } from "../../../web/src/format/units";
 
 /** Returns "saves about 12 % of a step, between 5 % and 45 %", or an empty text if there is no predicted gain. */
@@ -34,9 +35,9 @@ export function childrenOf(node: Finding | NotExplainedTime | Place): Place[] {
 	return "where" in node ? node.where.map((place) => (place.through.length > 0 ? { place, text: throughText(place) } : { place })) : [];
 }
 
-/** Returns "through lightning/pytorch/loops/loop.py:12 in run" for each line of a library that a place calls. */
+/** Returns the lines of libraries that a place calls. */
 function throughText({ through }: Where): string {
-	return through.map(({ path, line, function: name }) => `through ${path}:${line} in ${name}`).join("\n");
+	return through.map((line) => `through ${libraryLine(line)}`).join("\n");
 }
 
 /** Returns the text of a problem: what, how much, what to do. */

@@ -6,6 +6,7 @@ from __future__ import annotations
 import html
 
 from opstrobe._core import format_duration, format_percent
+from opstrobe.results.library_line import library_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -76,8 +77,7 @@ def _finding(finding: Mapping[str, Any]) -> str:
 
 def _through(place: Mapping[str, Any]) -> str:
     """The lines of libraries that a line calls."""
-    lines = (f"<code>{_text(line['path'])}:{_text(line['line'])}</code>" for line in place["through"])
-    text = ", ".join(lines)
+    text = ", ".join(f"<code>{_text(library_line(line))}</code>" for line in place["through"])
     return f" through {text}" if text else ""
 
 

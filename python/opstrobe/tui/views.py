@@ -12,6 +12,7 @@ from textual.binding import Binding
 from textual.containers import Vertical, VerticalScroll
 from textual.widgets import Static
 
+from opstrobe.results.library_line import library_line
 from opstrobe.tui.figures import bar, cell_text, curve, place, printable, shorten
 from opstrobe.tui.flame import FlameView
 from opstrobe.tui.flame_model import Flame
@@ -776,9 +777,7 @@ def finding_text(finding: dict[str, Any]) -> Text:
     for where in finding["where"]:
         words.line(f"  {place(where['file'], where['line']) or printable(where['module'] or where['operator'] or '')}")
         for through in where["through"]:
-            words.line(
-                f"    through {printable(through['path'])}:{through['line']} in {printable(through['function'])}"
-            )
+            words.line(f"    through {printable(library_line(through))}")
     for link in finding["links"]:
         words.line(printable(link), "dim")
     return words.done()

@@ -950,6 +950,8 @@ enum advice_speaker { ADVICE_OF_RULE, ADVICE_OF_TRACE };
 /* Appends a paragraph. */
 void advice_append_words(const struct advice_style *style, enum advice_speaker speaker, const char *text, size_t size);
 void advice_append_code(const struct advice_style *style, const char *code);
+/* Appends "lightning/pytorch/loops/loop.py:12 in run", as a text about a trace. */
+void advice_append_through(struct ops_buffer *out, const struct advice_through *through);
 /* Returns whether gains and times are per step; without steps in the trace they refer to the complete recording. */
 bool advice_is_per_step(const struct advice_report *report);
 const char *advice_severity_name(enum advice_severity severity);

@@ -115,11 +115,9 @@ static void append_kinds(const struct advice_rest_line *line, struct ops_buffer 
 static void append_libraries(const struct advice_rest_line *line, struct ops_buffer *out)
 {
 	for (size_t i = 0; i < line->where.through_count; i++) {
-		const struct advice_through *through = &line->where.through[i];
-		struct ops_string path = ops_file_in_package(through->file);
-
-		ops_buffer_printf(out, "%s%.*s:%u in %.*s %s", i ? ", " : " Through ", (int)path.size, path.bytes, through->line, (int)through->function.size,
-		                  through->function.bytes, ops_figure_of_percent(line->through_pct[i]).text);
+		ops_buffer_append_text(out, i ? ", " : " Through ");
+		advice_append_through(out, &line->where.through[i]);
+		ops_buffer_printf(out, " %s", ops_figure_of_percent(line->through_pct[i]).text);
 	}
 	ops_buffer_append_text(out, line->where.through_count ? "." : "");
 }

@@ -352,17 +352,26 @@ static void append_name(const struct advice_style *style, struct ops_string name
 	(style->markdown ? ops_code_append : ops_plain_append)(style->out, name.bytes, name.size);
 }
 
-/* Writes "through lightning/pytorch/loops/loop.py:12 in run". */
-static void append_through(const struct advice_style *style, const struct advice_through *through)
+void advice_append_through(struct ops_buffer *out, const struct advice_through *through)
 {
 	struct ops_string path = ops_file_in_package(through->file);
 
-	ops_buffer_append_text(style->out, style->markdown ? "  - through " : "      through ");
-	append_name(style, path);
-	ops_buffer_printf(style->out, ":%u", through->line);
-	ops_buffer_append_text(style->out, !style->markdown && path.size + through->function.size + 24 > WIDTH ? "\n        in " : " in ");
-	append_name(style, through->function);
-	ops_buffer_append_text(style->out, "\n");
+	ops_buffer_append(out, path.bytes, path.size);
+	ops_buffer_printf(out, ":%u in ", through->line);
+	ops_buffer_append(out, through->function.bytes, through->function.size);
+}
+
+/* Writes a line for a line of a library. */
+static void append_through_line(const struct advice_style *style, const struct advice_through *through)
+{
+	struct ops_buffer text = {0};
+
+	ops_buffer_append_text(&text, "through ");
+	advice_append_through(&text, through);
+	ops_buffer_append_text(style->out, style->markdown ? "  - " : "");
+	advice_write_append_wrapped(style, ADVICE_OF_TRACE, ops_buffer_text(&text), text.size, style->markdown ? 0 : 6);
+	style->out->failed |= text.failed;
+	ops_buffer_release(&text);
 }
 
 /* Writes "at train.py:12 in step, aten::mm, module net.0", as far as known, on a new line if the line gets too long. */
@@ -393,7 +402,7 @@ static void append_where(const struct advice_style *style, const struct advice_w
 	}
 	ops_buffer_append_text(style->out, column ? "\n" : "");
 	for (size_t i = 0; i < where->through_count; i++)
-		append_through(style, &where->through[i]);
+		append_through_line(style, &where->through[i]);
 }
 
 /* --- findings ------------------------------------------------------------------------------------------------------- */

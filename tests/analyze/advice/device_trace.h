@@ -90,17 +90,22 @@ static inline struct ops_trace *device_trace_read(struct device_trace *trace)
 	return read;
 }
 
-/* Returns advice as JSON; ends the trace. */
-__attribute__((noinline, unused)) static char *device_trace_advise(struct device_trace *trace)
+/* Returns advice; ends the trace. */
+__attribute__((noinline, unused)) static char *device_trace_advise_as(struct device_trace *trace, enum ops_format format)
 {
 	struct ops_trace *read = device_trace_read(trace);
 	struct ops_rank worker = {.trace = read, .name = "w"};
 	char *text = NULL;
 	size_t size;
 
-	assert_int_equal(ops_advise(&worker, 1, OPS_FORMAT_JSON, &text, &size, NULL), OPS_OK);
+	assert_int_equal(ops_advise(&worker, 1, format, &text, &size, NULL), OPS_OK);
 	ops_trace_unref(read);
 	return text;
+}
+
+__attribute__((noinline, unused)) static char *device_trace_advise(struct device_trace *trace)
+{
+	return device_trace_advise_as(trace, OPS_FORMAT_JSON);
 }
 
 /* Returns the predicted gain of a finding in milliseconds a step; -1 if there is none. Ids are also in the list of checked rules,

@@ -64,7 +64,7 @@ static void splits_a_step_by_line(void **state)
 
 /* Four steps of 1 ms. fit() calls functions of two libraries, which call operators: torch's own function is not named. A finding
  * about Python code explains 30 us of run() itself. */
-static char *advise_calls_of_libraries(const char *operator_name)
+static char *advise_calls_of_libraries(const char *operator_name, enum ops_format format)
 {
 	struct device_trace trace;
 
@@ -81,20 +81,26 @@ static char *advise_calls_of_libraries(const char *operator_name)
 		rest_python(&trace, "/v/site-packages/metrics/mean.py(7): update", id + 3, id + 1, at + 660, 210);
 		device_trace_host(&trace, "cpu_op", "aten::lerp", at + 665, 200);
 	}
-	return device_trace_advise(&trace);
+	return device_trace_advise_as(&trace, format);
 }
 
 static void names_the_lines_of_libraries(void **state)
 {
-	char *text = advise_calls_of_libraries("aten::bmm");
+	char *text = advise_calls_of_libraries("aten::bmm", OPS_FORMAT_JSON);
 
 	(void)state;
 	assert_non_null(strstr(text, "Through lightning/loop.py:12 in run 62.0 %, metrics/mean.py:7 in update 21.0 %."));
 	ops_free(text);
-	text = advise_calls_of_libraries("aten::_local_scalar_dense");
+	text = advise_calls_of_libraries("aten::_local_scalar_dense", OPS_FORMAT_JSON);
 	assert_true(finding_ms(text, "synchronising-calls") > 0.5);
 	assert_non_null(strstr(text, "\"file\":\"train.py\",\"line\":30"));
 	assert_non_null(strstr(text, "\"through\":[{\"file\":\"/v/site-packages/lightning/loop.py\",\"path\":\"lightning/loop.py\",\"line\":12,\"function\":\"run\"}]"));
+	ops_free(text);
+	text = advise_calls_of_libraries("aten::_local_scalar_dense", OPS_FORMAT_TEXT);
+	assert_non_null(strstr(text, "\n      through lightning/loop.py:12 in run\n"));
+	ops_free(text);
+	text = advise_calls_of_libraries("aten::_local_scalar_dense", OPS_FORMAT_MARKDOWN);
+	assert_non_null(strstr(text, "\n  - through lightning/loop.py:12 in run\n"));
 	ops_free(text);
 }
 

@@ -4,6 +4,7 @@
 import { routeHref } from "../app/route";
 import type { TraceEntry } from "../data/api";
 import type { Finding, Where } from "../data/replies";
+import { libraryLine } from "../format/library_line";
 import { measuredText } from "../format/measured";
 import { formatPercent, formatUs } from "../format/units";
 import { Meter } from "../widgets/cards";
@@ -122,9 +123,9 @@ export function Places({ trace, asked, where }: { trace: string; asked: readonly
 					{place.module !== null && <code class="module">{place.module}</code>}
 					{place.operator !== null && <code class="operator">{place.operator}</code>}
 					<TimelinePlace trace={asked[place.trace ?? -1] ?? trace} place={place} />
-					{place.through.map(({ file, path, line, function: name }, n) => (
+					{place.through.map((line, n) => (
 						<div class="through" key={n}>
-							through <SourceLink trace={trace} file={file} line={line} shown={path} /> <code>{name}</code>
+							through <SourceLink trace={trace} file={line.file} line={line.line} shown={libraryLine(line)} />
 						</div>
 					))}
 				</li>

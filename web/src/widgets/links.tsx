@@ -26,8 +26,8 @@ export function sourceHref(trace: string, file: string, line?: number | null): s
 	return routeHref("source", trace, { file, line: line ?? undefined });
 }
 
-/** "train.py:12" with a link to that line: in the source view, or in the editor that shows the viewer. `shown` replaces the name of the file. */
-export function SourceLink({ trace, file, line, shown = baseName(file) }: { trace: string; file: string; line: number | null; shown?: string }) {
+/** "train.py:12" with a link to that line: in the source view, or in the editor that shows the viewer. `shown` replaces this text. */
+export function SourceLink({ trace, file, line, shown }: { trace: string; file: string; line: number | null; shown?: string }) {
 	const openThere = (event: Event) => {
 		if (!hosted.value) return;
 		event.preventDefault();
@@ -35,9 +35,9 @@ export function SourceLink({ trace, file, line, shown = baseName(file) }: { trac
 	};
 	return (
 		<a class="source-link" href={sourceHref(trace, file, line)} title={line === null ? file : `${file}:${line}`} onClick={openThere}>
-			{shown}
+			{shown ?? baseName(file)}
 			<wbr />
-			{line !== null && `:${line}`}
+			{shown === undefined && line !== null && `:${line}`}
 		</a>
 	);
 }

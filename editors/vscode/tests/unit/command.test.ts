@@ -51,6 +51,9 @@ test("the time that no finding explains is listed after the findings, with its l
 	expect(childrenOf(rest).map((each) => [each.place.line, each.text])).toEqual(rest.lines.map((line) => [line.line, line.text]));
 	expect(childrenOf(advice.findings[0]!).map((each) => each.place)).toEqual(advice.findings[0]!.where);
 	expect(childrenOf(childrenOf(rest)[0]!)).toEqual([]);
+	const finding = advice.findings[0]!;
+	const through = [{ file: "/v/site-packages/lightning/loop.py", path: "lightning/loop.py", line: 12, function: "run" }];
+	expect(childrenOf({ ...finding, where: [{ ...finding.where[0]!, through }] })[0]!.text).toBe("through lightning/loop.py:12 in run");
 });
 
 test("a trace whose name looks like an option is a trace", async () => {
