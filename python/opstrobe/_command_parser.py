@@ -49,6 +49,9 @@ class CommandParser(argparse.ArgumentParser):
         unknown = self._unknown_option() if _MISSING.match(message) else None
         if unknown is not None:  # without it, more words might be there
             self._fail_unknown(unknown)
+        command = re.match("argument COMMAND: invalid choice: '(.*?)'", message)
+        if command is not None:
+            self._fail_with_nearest(f"'{command[1]}' is not a command", command[1], self._commands())
         for pattern, replacement in _MESSAGES:
             message, count = re.subn(pattern, replacement, message)
             if count:
@@ -87,20 +90,27 @@ class CommandParser(argparse.ArgumentParser):
     def _fail_unknown(self, word: str) -> NoReturn:
         if not word.startswith("-"):
             self.error(f"unexpected argument '{word}'")
+        self._fail_with_nearest(f"unknown option '{word}'", word, self._options())
+
+    def _fail_with_nearest(self, what: str, word: str, known: Collection[str]) -> NoReturn:
         from difflib import get_close_matches
 
-        near = get_close_matches(word, self._options(), 1)
-        self._fail(
-            f"unknown option '{word}'; "
-            + (f"did you mean '{near[0]}'?" if near else f"'{self.prog} --help' lists them")
-        )
+        near = get_close_matches(word, known, 1)
+        self._fail(f"{what}; " + (f"did you mean '{near[0]}'?" if near else f"'{self.prog} --help' lists them"))
+
+    def _commands(self) -> dict[str, CommandParser]:
+        """The parsers of the command's own commands, by name: `add` of `archive`."""
+        found: dict[str, CommandParser] = {}
+        for action in self._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                found |= action.choices
+        return found
 
     def _options(self) -> list[str]:
         """The options of the command and of its commands."""
         found = list(self._option_string_actions)
-        for action in self._actions:
-            if isinstance(action, argparse._SubParsersAction):
-                found += [option for parser in action.choices.values() for option in parser._options()]
+        for parser in self._commands().values():
+            found += parser._options()
         return found
 
 

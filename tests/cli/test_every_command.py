@@ -250,6 +250,8 @@ SLIPS = {
     "ab --nope": "opstrobe ab: unknown option '--nope'; 'opstrobe ab --help' lists them",
     "ab program --pairs=20 --minuets=3": "unknown option '--minuets'; did you mean '--minutes'?",
     "archive --nope": "opstrobe archive: unknown option '--nope'; 'opstrobe archive --help' lists them",
+    "archive query profiles": "opstrobe archive: 'query' is not a command; 'opstrobe archive --help' lists them",
+    "archive lst profiles": "opstrobe archive: 'lst' is not a command; did you mean 'list'?",
     "tui --lvie": "opstrobe tui: unknown option '--lvie'; did you mean '--live'?",
     "cut --steps 7:3 a.pt.trace.json b.json": "invalid range of steps '7:3': the first is after the last",
     "cut --steps 9 a.pt.trace.json b.json": "the trace has no step 9 (choose from 0 to 3)",
