@@ -13,6 +13,7 @@ import re
 import signal
 import struct
 import subprocess
+import sys
 import termios
 
 import pytest
@@ -274,6 +275,12 @@ def test_analyses_are_listed_by_help(opstrobe, traces):
     listed = opstrobe("analyze", "--list", cwd=traces).stdout.splitlines()
     shown = opstrobe("analyze", "--help", cwd=traces).stdout
     assert len(listed) > 30 and all(f"  {line}" in shown for line in listed)
+
+
+def test_the_installed_manual_page_has_the_help_of_all_commands(opstrobe):
+    page = pathlib.Path(sys.prefix, "share/man/man1/opstrobe.1").read_text()
+    assert page == opstrobe("--man").stdout and "Its options are listed by" not in page
+    assert r"\-\-pairs" in page and r"\-\-older\-than" in page
 
 
 def test_help_of_table_lists_the_keys(opstrobe, traces):

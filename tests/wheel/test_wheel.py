@@ -114,7 +114,8 @@ def test_it_needs_nothing_that_is_not_on_every_linux():
 
 def test_it_has_the_manual_page_and_completion(installed):
     share = installed.home / "share"
-    assert (share / "man/man1/opstrobe.1").read_text().startswith(".TH OPSTROBE 1")
+    page = (share / "man/man1/opstrobe.1").read_text()
+    assert page.startswith(".TH OPSTROBE 1") and "\n  \\-\\-pairs" in page
     assert (share / "bash-completion/completions/opstrobe").is_file()
 
 
