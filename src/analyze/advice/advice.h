@@ -200,7 +200,8 @@ struct advice_finding {
 	enum advice_severity severity;
 	enum advice_confidence confidence;
 	enum advice_bound bound; /* of the gain */
-	struct ops_string evidence;
+	struct ops_string evidence; /* what was observed, and how the gain is computed */
+	struct ops_string facts;    /* the part of the evidence that was observed */
 	struct ops_string detail; /* beginning of the advice; "": none */
 	double gain_ms;           /* per step */
 	double gain_pct;

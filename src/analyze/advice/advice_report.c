@@ -438,7 +438,7 @@ static void append_of_recording(struct ops_buffer *out, const char *text)
 }
 
 /* Writes what was observed, and how the gain is computed. */
-static bool format_evidence(const struct advice_result *result, struct ops_string *ret_text, const char *format,
+static bool format_evidence(const struct advice_result *result, struct advice_finding *finding, const char *format,
                             va_list arguments)
 {
 	struct ops_buffer text = {0}, of_recording = {0};
@@ -459,7 +459,9 @@ static bool format_evidence(const struct advice_result *result, struct ops_strin
 	else
 		ops_buffer_append_text(&text, gain);
 	ops_buffer_append_text(&text, ".");
-	done = !text.failed && !of_recording.failed && advice_report_keep(result->report, text.bytes, text.size, ret_text);
+	done = !text.failed && !of_recording.failed && advice_report_keep(result->report, text.bytes, text.size, &finding->evidence);
+	if (done)
+		finding->facts = (struct ops_string){finding->evidence.bytes, strlen(facts)};
 	ops_buffer_release(&of_recording);
 	ops_buffer_release(&text);
 	return done;
@@ -471,7 +473,7 @@ static bool advice_report_push(struct advice_result *result, struct advice_findi
 {
 	const char *detail = result->detail ? result->detail : "";
 	struct advice_finding *added;
-	bool done = format_evidence(result, &finding.evidence, format, arguments) &&
+	bool done = format_evidence(result, &finding, format, arguments) &&
 	            advice_report_keep(result->report, detail, strlen(detail), &finding.detail) &&
 	            (!finding.proof.is_known ||
 	             advice_report_keep(result->report, finding.proof.fix.bytes, finding.proof.fix.size, &finding.proof.fix));

@@ -133,6 +133,7 @@ static void write_finding(struct ops_json_writer *json, const struct advice_repo
 	ops_json_close(json, ']');
 	if (!brief) {
 		ops_json_member_string_or_null(json, "evidence", finding->evidence);
+		ops_json_member_string(json, "facts", finding->facts);
 		ops_json_member_text(json, "explanation", finding->rule->explanation);
 		write_advice(json, finding);
 	}

@@ -274,6 +274,8 @@ export interface Finding {
 	confidence: "high" | "medium" | "low";
 	where: Where[];
 	evidence: string;
+	/** The evidence without how the gain is computed. */
+	facts: string;
 	explanation: string;
 	advice: string;
 	predicted_gain_ms_per_step: number | null;

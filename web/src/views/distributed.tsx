@@ -155,7 +155,7 @@ function LateReason({ source, trace, run }: Omit<TogetherProps, "data">) {
 	return (
 		<>
 			<h3>Why</h3>
-			<p>{finding.evidence.replace(/ Predicted gain: .*$/, "")}</p>
+			<p>{finding.facts}</p>
 			<Places trace={trace.id} asked={asked} where={finding.where} />
 		</>
 	);
