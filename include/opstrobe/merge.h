@@ -65,8 +65,8 @@ struct ops_trace_cut {
 
 /* Makes a trace of a range of time. Events that overlap its ends are complete, except for the span of the session and for Python
  * functions that contain the complete range, which are clipped (OPS_EVENT_CUT): otherwise what they did before and after would be
- * self time of the range. Device work is kept with the call that launched it. Counters are omitted. The caller owns one reference
- * to `*ret_trace`. */
+ * self time of the range. If the range has the start or the end of the trace, they are clipped at its other end only. Device work is
+ * kept with the call that launched it. Counters are omitted. The caller owns one reference to `*ret_trace`. */
 enum ops_code ops_trace_cut(const struct ops_trace *trace, const struct ops_trace_cut *cut, struct ops_trace **ret_trace,
                             struct ops_error *error);
 /* Computes the range of the steps `first` to `last` ("ProfilerStep#3"). Returns false if the trace has none of them. */

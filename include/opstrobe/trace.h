@@ -356,6 +356,9 @@ size_t ops_dtype_bytes(uint8_t dtype);
 
 /* Returns the time of the first event, allocation or counter, which tables and viewers show as 0. Returns 0 for an empty trace. */
 int64_t ops_trace_origin(const struct ops_trace *trace);
+/* Returns the end of the last event, or the time of the last allocation or counter if that is later. The end of the profiler's window,
+ * "Record Window End", does not count: nothing happens between the last event and it. Returns 0 for an empty trace. */
+int64_t ops_trace_end(const struct ops_trace *trace);
 
 /* --- metadata: key → JSON text, in insertion order -------------------------------------------------------------- */
 

@@ -147,31 +147,9 @@ static bool parse_steps(struct request *request, const struct ops_trace *trace)
 	return ops_trace_steps(trace, first, last, &request->cut.from_ns, &request->cut.to_ns) || cut_fail_no_step(request, trace);
 }
 
-/* Returns the start of the first event, the origin of times in the overview. */
-static int64_t start_of(const struct ops_trace *trace)
-{
-	const struct ops_events *events = ops_trace_events(trace);
-
-	for (size_t row = 0; row < events->count; row++)
-		if (!(events->flags[row] & OPS_EVENT_HIDDEN))
-			return events->start_ns[row];
-	return ops_trace_info(trace)->start_ns;
-}
-
-static int64_t cut_end_of(const struct ops_trace *trace)
-{
-	const struct ops_events *events = ops_trace_events(trace);
-	int64_t end_ns = INT64_MIN;
-
-	for (size_t row = 0; row < events->count; row++)
-		if (events->end_ns[row] > end_ns)
-			end_ns = events->end_ns[row];
-	return end_ns;
-}
-
 static int cut_cut(struct request *request, const struct ops_trace *trace, const char *output)
 {
-	int64_t base_ns = start_of(trace);
+	int64_t base_ns = ops_trace_origin(trace);
 	struct ops_trace *part = NULL;
 	struct ops_error error;
 	bool done;
@@ -186,7 +164,7 @@ static int cut_cut(struct request *request, const struct ops_trace *trace, const
 		cli_log("opstrobe cut: --from %s is after --to %s\n", request->from, request->to);
 		return CLI_EXIT_USAGE;
 	}
-	if (request->from && request->cut.from_ns > cut_end_of(trace)) {
+	if (request->from && request->cut.from_ns > ops_trace_end(trace)) {
 		cli_log("opstrobe cut: --from %s is after the end of the trace\n", request->from);
 		return CLI_EXIT_USAGE;
 	}

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The extent of a trace: from its origin to the end of the last event, memory record or value of a counter. The end of the profiler's
- * window, "Record Window End", does not count: nothing happens between the last event and it. And the number of threads.
+ * The extent of a trace, from its origin to its end (opstrobe/trace.h), and the number of threads.
  */
 #ifndef OPS_DERIVE_EXTENT_H
 #define OPS_DERIVE_EXTENT_H

@@ -18,6 +18,8 @@ struct cutter {
 	const struct ops_trace *trace;
 	const struct ops_events *events;
 	const struct ops_trace_cut *cut;
+	bool open_from, open_to;    /* the range begins with the trace or before, or ends with it or after */
+	int64_t first_ns, last_ns;  /* of such a range: the first start and last end of calls, see stretch_find_calls() */
 	uint8_t *tracks;            /* by track: it is requested */
 	uint8_t *rows;              /* by row: it is kept */
 	struct ops_intern launched; /* correlations of all calls, kept or not */
@@ -89,37 +91,68 @@ static void keep_device_rows(struct cutter *cutter)
 	}
 }
 
-/* Returns whether an event is clipped to the events of the range: a session, or a Python function around the complete range. */
-static bool stretch_clips(const struct cutter *cutter, uint32_t row)
+/* The outermost functions of a program do not end with the trace but one after another before it. So a range that ends after the trace
+ * ends for them with its last event other than functions and device work, and the same applies to the start. */
+static void stretch_find_calls(struct cutter *cutter)
+{
+	const struct ops_events *e = cutter->events;
+	int64_t start_ns = ops_trace_origin(cutter->trace), end_ns = ops_trace_end(cutter->trace);
+
+	cutter->open_from = cutter->cut->from_ns <= start_ns;
+	cutter->open_to = cutter->cut->to_ns >= end_ns;
+	cutter->first_ns = INT64_MAX;
+	cutter->last_ns = INT64_MIN;
+	for (uint32_t row = 0; row < e->count; row++) {
+		if (!cutter->rows[row] || ops_kind_is_work(e->kind[row]) || e->kind[row] == OPS_EVENT_TRACE ||
+		    e->kind[row] == OPS_EVENT_PYTHON_FUNCTION)
+			continue;
+		if (e->end_ns[row] > end_ns) /* the end of the profiler's window */
+			continue;
+		if (e->start_ns[row] < cutter->first_ns)
+			cutter->first_ns = e->start_ns[row];
+		if (e->end_ns[row] > cutter->last_ns)
+			cutter->last_ns = e->end_ns[row];
+	}
+	if (cutter->first_ns > cutter->last_ns) {
+		cutter->first_ns = start_ns;
+		cutter->last_ns = end_ns;
+	}
+}
+
+/* Returns whether a Python function is around the complete range. */
+static bool stretch_is_around(const struct cutter *cutter, uint32_t row)
 {
 	const struct ops_events *e = cutter->events;
 
-	return e->kind[row] == OPS_EVENT_TRACE ||
-	       (e->kind[row] == OPS_EVENT_PYTHON_FUNCTION && e->start_ns[row] < cutter->cut->from_ns &&
-	        e->end_ns[row] >= cutter->cut->to_ns);
+	return e->kind[row] == OPS_EVENT_PYTHON_FUNCTION &&
+	       (cutter->open_from ? e->start_ns[row] <= cutter->first_ns : e->start_ns[row] < cutter->cut->from_ns) &&
+	       (cutter->open_to ? e->end_ns[row] >= cutter->last_ns : e->end_ns[row] >= cutter->cut->to_ns);
 }
 
-static enum ops_code stretch_make(const struct cutter *cutter, struct ops_trace **ret_trace, struct ops_error *error)
+static enum ops_code stretch_make(struct cutter *cutter, struct ops_trace **ret_trace, struct ops_error *error)
 {
 	struct ops_trace_part part = {.trace = cutter->trace};
 	size_t count;
 	const struct ops_memory_record *memory = ops_trace_memory(cutter->trace, &count);
 	uint32_t *refs = ops_realloc_array(NULL, cutter->events->count + count + 1, sizeof(*refs));
 	enum ops_code code;
+	bool around;
 
 	if (!refs)
 		return ops_fault_memory(error);
+	stretch_find_calls(cutter);
 	part.clip_from_ns = INT64_MAX;
 	part.clip_to_ns = INT64_MIN;
 	for (uint32_t row = 0; row < cutter->events->count; row++) {
 		if (!cutter->rows[row])
 			continue;
 		refs[part.ref_count++] = row;
-		if (stretch_clips(cutter, row))
+		if (cutter->events->kind[row] == OPS_EVENT_TRACE)
 			continue;
-		if (cutter->events->start_ns[row] < part.clip_from_ns)
+		around = stretch_is_around(cutter, row);
+		if ((!around || cutter->open_from) && cutter->events->start_ns[row] < part.clip_from_ns)
 			part.clip_from_ns = cutter->events->start_ns[row];
-		if (cutter->events->end_ns[row] > part.clip_to_ns)
+		if ((!around || cutter->open_to) && cutter->events->end_ns[row] > part.clip_to_ns)
 			part.clip_to_ns = cutter->events->end_ns[row];
 	}
 	for (uint32_t i = 0; i < count; i++)

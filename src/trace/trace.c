@@ -303,3 +303,23 @@ int64_t ops_trace_origin(const struct ops_trace *trace)
 		first = counters[i].time_ns < first ? counters[i].time_ns : first;
 	return first == INT64_MAX ? 0 : first;
 }
+
+int64_t ops_trace_end(const struct ops_trace *trace)
+{
+	static const char window_end[] = "Record Window End";
+	const struct ops_events *events = ops_trace_events(trace);
+	size_t memory_count, counter_count;
+	const struct ops_memory_record *memory = ops_trace_memory(trace, &memory_count);
+	const struct ops_counter_record *counters = ops_trace_counters(trace, &counter_count);
+	uint32_t end_name = ops_trace_find_string(trace, window_end, strlen(window_end));
+	int64_t last = ops_trace_origin(trace);
+
+	for (size_t row = 0; row < events->count; row++)
+		if (events->end_ns[row] > last && events->name[row] != end_name)
+			last = events->end_ns[row];
+	for (size_t i = 0; i < memory_count; i++)
+		last = memory[i].time_ns > last ? memory[i].time_ns : last;
+	for (size_t i = 0; i < counter_count; i++)
+		last = counters[i].time_ns > last ? counters[i].time_ns : last;
+	return last;
+}

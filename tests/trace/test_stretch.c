@@ -308,6 +308,39 @@ static void functions_around_the_range_are_clipped(void **state)
 	ops_trace_unref(trace);
 }
 
+/* `main` and `train` end between the last call and the end of the trace. A range without an end clips their start alone. */
+static void functions_around_an_open_range_are_clipped_at_its_end(void **state)
+{
+	static const char rows[] =
+		"[{\"ph\":\"X\",\"cat\":\"python_function\",\"name\":\"main\",\"pid\":5,\"tid\":1,\"ts\":0,\"dur\":1000},"
+		"{\"ph\":\"X\",\"cat\":\"python_function\",\"name\":\"train\",\"pid\":5,\"tid\":1,\"ts\":50,\"dur\":800},"
+		"{\"ph\":\"X\",\"cat\":\"python_function\",\"name\":\"load\",\"pid\":5,\"tid\":1,\"ts\":80,\"dur\":140},"
+		"{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"a\",\"pid\":5,\"tid\":1,\"ts\":120,\"dur\":30},"
+		"{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"b\",\"pid\":5,\"tid\":1,\"ts\":700,\"dur\":30}]";
+	static const struct {
+		int64_t from_us, to_us; /* 0: open */
+		const char *name;
+		int64_t start_us, end_us;
+	} wanted[] = {{500, 0, "main", 700, 1000},  {500, 0, "train", 700, 850}, {200, 0, "main", 80, 1000}, {200, 0, "load", 80, 220},
+	              {0, 300, "main", 0, 220},     {0, 300, "train", 50, 220},  {0, 2000, "main", 0, 1000}, {500, 2000, "train", 700, 850}};
+	struct ops_trace *trace = read_text(rows);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
+		struct ops_trace *part = cut(trace, (struct ops_trace_cut){wanted[i].from_us ? wanted[i].from_us * 1000 : INT64_MIN,
+		                                                          wanted[i].to_us ? wanted[i].to_us * 1000 : INT64_MAX, NULL, 0});
+		const struct ops_events *e = ops_trace_events(part);
+		uint32_t row = 0;
+
+		while (strcmp(ops_trace_string(part, e->name[row]).bytes, wanted[i].name) != 0)
+			row++;
+		assert_int_equal(e->start_ns[row], wanted[i].start_us * 1000);
+		assert_int_equal(e->end_ns[row], wanted[i].end_us * 1000);
+		ops_trace_unref(part);
+	}
+	ops_trace_unref(trace);
+}
+
 static void survives_failures(void **state)
 {
 	struct ops_trace *trace = read_text(text), *made = NULL;
@@ -348,6 +381,7 @@ int main(void)
 		cmocka_unit_test(ranks_stay_apart),
 		cmocka_unit_test(collectives_align_ranks),
 		cmocka_unit_test(functions_around_the_range_are_clipped),
+		cmocka_unit_test(functions_around_an_open_range_are_clipped_at_its_end),
 		cmocka_unit_test(survives_failures),
 	};
 
