@@ -7,10 +7,7 @@
 #include <string.h>
 
 #include <opstrobe/internal/archive.h>
-
-static const char *const archive_formats[] = {
-	[OPS_FORMAT_JSON] = "json", [OPS_FORMAT_TEXT] = "text", [OPS_FORMAT_CSV] = "csv", [OPS_FORMAT_MARKDOWN] = "markdown",
-};
+#include <opstrobe/internal/format.h>
 
 static PyObject *archive_table(PyObject *module, PyObject *arguments)
 {
@@ -24,9 +21,9 @@ static PyObject *archive_table(PyObject *module, PyObject *arguments)
 	(void)module;
 	if (!PyArg_ParseTuple(arguments, "ss#snn:archive_table", &id, &rows, &size, &name, &limit, &columns))
 		return NULL;
-	while (format < sizeof(archive_formats) / sizeof(*archive_formats) && strcmp(archive_formats[format], name) != 0)
+	while (ops_format_names[format] && strcmp(ops_format_names[format], name) != 0)
 		format++;
-	if (format == sizeof(archive_formats) / sizeof(*archive_formats) || limit < 0 || columns < 0)
+	if (!ops_format_names[format] || limit < 0 || columns < 0)
 		return PyErr_Format(PyExc_ValueError, "invalid format '%s', limit %zd or width %zd", name, limit, columns);
 	code = ops_archive_table(id, (struct ops_string){rows, (size_t)size}, (enum ops_format)format, (size_t)limit, (size_t)columns, &text, &written, &error);
 	return ops_ext_result_text(code, text, written, &error);

@@ -18,6 +18,9 @@
 #define PERCENT_LEAST 0.005 /* what two decimals show */
 #define FORMAT_MOST 1e18    /* larger figures have an exponent, so that they fit into OPS_FORMAT_ROOM */
 
+const char *const ops_format_names[] = {[OPS_FORMAT_JSON] = "json", [OPS_FORMAT_TEXT] = "text", [OPS_FORMAT_CSV] = "csv",
+                                        [OPS_FORMAT_MARKDOWN] = "markdown", NULL};
+
 enum ops_time_unit ops_time_unit_of(const char *text)
 {
 	if (!text)

@@ -67,7 +67,7 @@ int cli_advise(char **arguments)
 
 	if (status || help)
 		return status;
-	chosen = cli_choice("advise", "format", format, cli_formats);
+	chosen = cli_choice("advise", "format", format, ops_format_names);
 	if (chosen < 0)
 		return CLI_EXIT_USAGE;
 	if (list)

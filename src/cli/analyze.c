@@ -121,7 +121,7 @@ static int analyze_fail_unnamed(void)
 
 static int parse_format(struct request *request, const char *value)
 {
-	int chosen = cli_choice("analyze", "format", value, cli_formats);
+	int chosen = cli_choice("analyze", "format", value, ops_format_names);
 
 	request->format = (enum ops_format)chosen;
 	return chosen < 0 ? CLI_EXIT_USAGE : CLI_EXIT_OK;

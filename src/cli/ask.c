@@ -25,7 +25,7 @@ int cli_print_query(char **arguments, const char *usage, const char *id, struct 
 	status = cli_parse(arguments, options, usage, &path, 1, &help);
 	if (status || help)
 		return status;
-	choice = cli_choice(arguments[0], "--format", format, cli_formats);
+	choice = cli_choice(arguments[0], "--format", format, ops_format_names);
 	if (choice < 0)
 		return CLI_EXIT_USAGE;
 	if (!cli_one_trace_read(traces, path))

@@ -142,7 +142,7 @@ int cli_diff(char **arguments)
 
 	if (status || help)
 		return status;
-	chosen = cli_choice("diff", "format", format, cli_formats);
+	chosen = cli_choice("diff", "format", format, ops_format_names);
 	metric = cli_choice("diff", "metric", metric_name, metrics);
 	rules = cli_choice("diff", "rules", rules_name, ops_rules_names);
 	if (chosen < 0 || metric < 0 || rules < 0 || !parse_gate(gate, &how.gate_ratio) ||

@@ -152,7 +152,7 @@ int cli_incidents(char **arguments)
 
 	if (status || help)
 		return status;
-	format = cli_choice("incidents", "format", format_name, cli_formats);
+	format = cli_choice("incidents", "format", format_name, ops_format_names);
 	if (format < 0 || !cli_number("incidents", "number of incidents", limit_text, &limit))
 		return CLI_EXIT_USAGE;
 	format = json ? OPS_FORMAT_JSON : markdown ? OPS_FORMAT_MARKDOWN : format; /* former names */

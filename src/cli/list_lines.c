@@ -44,7 +44,7 @@ int cli_lines(char **arguments)
 
 	if (status || help)
 		return status;
-	chosen = cli_choice("lines", "format", format, cli_formats);
+	chosen = cli_choice("lines", "format", format, ops_format_names);
 	if (chosen < 0 || !cli_number("lines", "number of lines", top_text, &top))
 		return CLI_EXIT_USAGE;
 	status = CLI_EXIT_FAILED;

@@ -10,8 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <opstrobe/internal/format.h>
-
 #include "nearest.h"
 
 /* Finds the option with that name, which may be followed by "=value". */
@@ -158,8 +156,6 @@ int cli_choice(const char *command, const char *option, const char *value, const
 	fputs(")\n", stderr);
 	return -1;
 }
-
-const char *const cli_formats[] = {"json", "text", "csv", "markdown", NULL};
 
 bool cli_number(const char *command, const char *option, const char *value, size_t *ret_number)
 {

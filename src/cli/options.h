@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <opstrobe/internal/format.h>
+
 #include "cli.h"
 
 /* An option with a value, or a switch. A list ends with a NULL name. */
@@ -33,8 +35,6 @@ int cli_parse_output(char **arguments, const struct cli_option *options, const c
 
 /* Returns the index of a value in `names` (terminated by NULL). Returns -1, after printing the choices, if it is not one of them. */
 int cli_choice(const char *command, const char *option, const char *value, const char *const *names);
-/* The output formats, terminated by NULL and indexed by enum ops_format. */
-extern const char *const cli_formats[];
 /* Parses a nonnegative integer. Returns false after printing an error. */
 bool cli_number(const char *command, const char *option, const char *value, size_t *ret_number);
 /* Parses a time such as "20ms", in nanoseconds. Returns false after printing an error. */

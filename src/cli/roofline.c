@@ -97,7 +97,7 @@ int cli_roofline(char **arguments)
 
 	if (status || help)
 		return status;
-	chosen = cli_choice("roofline", "format", format, cli_formats);
+	chosen = cli_choice("roofline", "format", format, ops_format_names);
 	kind = chosen < 0 ? -1 : cli_choice("roofline", "--by", by, kinds);
 	if (kind < 0 || !cli_number("roofline", "number of rows", top_text, &how.rows_max))
 		return CLI_EXIT_USAGE;

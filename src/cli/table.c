@@ -116,7 +116,7 @@ int cli_table(char **arguments)
 
 	if (status || help)
 		return status;
-	choice = cli_choice("table", "format", format, cli_formats);
+	choice = cli_choice("table", "format", format, ops_format_names);
 	if (choice < 0 || !cli_number("table", "number of rows", limit, &request.row_limit))
 		return CLI_EXIT_USAGE;
 	if (!request.row_limit)

@@ -96,7 +96,7 @@ int cli_show_table(char **arguments, const struct cli_table *table)
 
 	if (status || help)
 		return status;
-	format = cli_choice(table->command, "format", format_name, cli_formats);
+	format = cli_choice(table->command, "format", format_name, ops_format_names);
 	if (format < 0 || !cli_number(table->command, "number of rows", limit_text, &limit) ||
 	    (at && !cli_time(table->command, "time", at, &at_ns)))
 		return CLI_EXIT_USAGE;

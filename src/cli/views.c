@@ -232,7 +232,7 @@ int cli_views(char **arguments)
 
 	if (status || help)
 		return status;
-	chosen = cli_choice("views", "format", format, cli_formats);
+	chosen = cli_choice("views", "format", format, ops_format_names);
 	rules = cli_choice("views", "rules", rules_name, ops_rules_names);
 	if (chosen < 0 || rules < 0)
 		return CLI_EXIT_USAGE;

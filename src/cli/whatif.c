@@ -166,7 +166,7 @@ static int whatif_parse(char **arguments, struct whatif_list *lists)
 		status = cli_parse_paths(arguments, options, usage, 1, SIZE_MAX, &count, &help);
 	if (status || help)
 		return status;
-	chosen = cli_choice("whatif", "format", format, cli_formats);
+	chosen = cli_choice("whatif", "format", format, ops_format_names);
 	if (chosen < 0 || (workers && !cli_number("whatif", "number of workers", workers, &number)))
 		return CLI_EXIT_USAGE;
 	for (size_t i = 0; done && i < LISTS; i++)

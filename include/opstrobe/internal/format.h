@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * opstrobe/internal/format.h: formats figures for people, in a suitable unit. Tables, views and the terminal interface share
- * them.
+ * opstrobe/internal/format.h: names of formats, and figures for people, in a suitable unit. Tables, views and the terminal
+ * interface share them.
  */
 #ifndef OPSTROBE_FORMAT_H
 #define OPSTROBE_FORMAT_H
@@ -12,6 +12,13 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* --- formats of files and texts ------------------------------------------------------------------------------------- */
+
+/* The names of the formats that tables have, "json", "text", "csv" and "markdown", by enum ops_format. NULL terminates them. */
+extern const char *const ops_format_names[];
+
+/* --- figures -------------------------------------------------------------------------------------------------------- */
 
 /* Buffer size for any text formatted here, including its NUL. */
 #define OPS_FORMAT_ROOM 48
