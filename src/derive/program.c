@@ -19,6 +19,13 @@
 
 /* --- files ---------------------------------------------------------------------------------------------------------- */
 
+/* Kineto shortens paths by sys.path. */
+bool ops_file_is_own(struct ops_string file)
+{
+	return ops_string_starts(file, "opstrobe/") || ops_string_contains(file, "-packages/opstrobe/") ||
+	       ops_string_contains(file, "/python/opstrobe/");
+}
+
 /* Inductor writes generated modules to its cache directory and names them by hash, such as "ab/cab….py". */
 bool ops_file_is_generated(struct ops_string file)
 {
@@ -36,7 +43,7 @@ bool ops_file_is_library(struct ops_string file)
 {
 	static const char *const parts[] = {"/site-packages/", "/dist-packages/", "/lib/python3", "/lib64/python3"};
 	static const char *const starts[] = {"torch/", "torchvision/", "numpy/", "<", "collections/", "multiprocessing/",
-	                                     "logging/", "json/", "importlib/", "concurrent/", "opstrobe/", NULL};
+	                                     "logging/", "json/", "importlib/", "concurrent/", NULL};
 	static const char *const files[] = {"typing.py", "contextlib.py", "threading.py", "functools.py", "enum.py", "abc.py",
 	                                    "random.py", "copy.py", "runpy.py", "queue.py", "weakref.py", "warnings.py"};
 
@@ -46,9 +53,7 @@ bool ops_file_is_library(struct ops_string file)
 	for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++)
 		if (ops_string_is(file, files[i]))
 			return true;
-	/* Opstrobe's own package in a development installation. */
-	return ops_string_starts_any(file, starts) || ops_string_contains(file, "/python/opstrobe/") ||
-	       ops_file_is_generated(file);
+	return ops_string_starts_any(file, starts) || ops_file_is_own(file) || ops_file_is_generated(file);
 }
 
 bool ops_is_launcher(struct ops_string file, struct ops_string function)

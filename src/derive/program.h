@@ -12,6 +12,8 @@
 #include <opstrobe/internal/program.h>
 #include <opstrobe/trace.h>
 
+/* Opstrobe's own package, as installed or in a checkout. */
+bool ops_file_is_own(struct ops_string file);
 /* Code that torch.compile generated. */
 bool ops_file_is_generated(struct ops_string file);
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "derive/program.h"
 
 static const char *const trigger_names[] = {
 #define TRIGGER_NAME(name, text) text,
@@ -29,12 +30,9 @@ enum ops_trigger ops_trigger_find(const char *name, size_t size)
 	return (enum ops_trigger)trigger;
 }
 
-/* Returns whether a frame is in Opstrobe's package, as installed or in a checkout. */
-static bool is_own_frame(const struct ops_stack_frame *frame)
+static struct ops_string facts_file_of(const struct ops_stack_frame *frame)
 {
-	struct ops_string file = {frame->file, strnlen(frame->file, sizeof(frame->file))};
-
-	return ops_string_contains(file, "-packages/opstrobe/") || ops_string_contains(file, "/python/opstrobe/");
+	return (struct ops_string){frame->file, strnlen(frame->file, sizeof(frame->file))};
 }
 
 /* Leaves out the innermost frames if they are Opstrobe's: the program is in its step or error, not in the code that reports it. */
@@ -42,7 +40,7 @@ static void facts_write_frames(const struct ops_stack *stack, struct ops_json_wr
 {
 	uint32_t count = stack->count < OPS_STACK_FRAMES ? stack->count : OPS_STACK_FRAMES, first = 0;
 
-	while (first < count && is_own_frame(&stack->frames[first]))
+	while (first < count && ops_file_is_own(facts_file_of(&stack->frames[first])))
 		first++;
 	ops_json_key(json, "python");
 	ops_json_open(json, '[');
@@ -50,7 +48,7 @@ static void facts_write_frames(const struct ops_stack *stack, struct ops_json_wr
 		const struct ops_stack_frame *frame = &stack->frames[i];
 
 		ops_json_open(json, '{');
-		ops_json_member_string(json, "file", (struct ops_string){frame->file, strnlen(frame->file, sizeof(frame->file))});
+		ops_json_member_string(json, "file", facts_file_of(frame));
 		ops_json_member(json, "line", frame->line);
 		ops_json_member_string(json, "function",
 		                       (struct ops_string){frame->function, strnlen(frame->function, sizeof(frame->function))});

@@ -12,6 +12,7 @@
 
 #include "../analyze/scene.h"
 #include "../analyze/views/view_scene.h"
+#include "base/text.h"
 #include "derive/program.h"
 
 #define FUNCTION(name, ts, dur) VIEW_ROW("python_function", name, 1, 1, ts, dur, "\"Python id\":2")
@@ -109,6 +110,29 @@ static void launchers_fold(void **state)
 	expect(FUNCTION("train.py(5): run", 0, 800) FUNCTION("train.py(6): inner", 1, 700), NULL, 0);
 }
 
+/* Installed, in a checkout, and as Kineto shortens it. Programs and other packages may have the name in their paths. */
+static void its_own_package_is_known_by_path(void **state)
+{
+	static const struct {
+		const char *file;
+		bool own;
+	} cases[] = {
+		{"/venv/lib/python3.11/site-packages/opstrobe/run.py", true},
+		{"/usr/lib/python3/dist-packages/opstrobe/launcher/program.py", true},
+		{"/home/u/src/python/opstrobe/recording/window.py", true},
+		{"opstrobe/profiler.py", true},
+		{"/home/u/opstrobe/train.py", false},
+		{"/venv/lib/python3.11/site-packages/opstrobe_extras/run.py", false},
+		{"train.py", false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		assert_int_equal(ops_file_is_own(ops_string_of(cases[i].file)), cases[i].own);
+		assert_true(!cases[i].own || ops_file_is_library(ops_string_of(cases[i].file)));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -117,6 +141,7 @@ int main(void)
 		cmocka_unit_test(functions_that_do_something_stay),
 		cmocka_unit_test(calls_of_a_function_fold_alike),
 		cmocka_unit_test(launchers_fold),
+		cmocka_unit_test(its_own_package_is_known_by_path),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

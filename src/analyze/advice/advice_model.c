@@ -25,13 +25,9 @@ enum frame { FRAME_UNKNOWN, FRAME_NONE, FRAME_LIBRARY, FRAME_NAMED_LIBRARY, FRAM
 
 bool advice_is_named_library(struct ops_string file)
 {
-	static const char *const others[] = {"torch", "functorch", "opstrobe"};
 	struct ops_string package = ops_file_package(file);
 
-	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
-		if (ops_string_is(package, others[i]))
-			return false;
-	return package.size > 0;
+	return package.size > 0 && !ops_string_is(package, "torch") && !ops_string_is(package, "functorch") && !ops_file_is_own(file);
 }
 
 static enum frame advice_model_frame_of(const struct advice *advice, uint32_t row, uint8_t *known)
