@@ -18,11 +18,13 @@
 #include "base/search.h"
 #include "base/sum.h"
 #include "base/text.h"
+#include "derive/extent.h"
 #include "derive/outer_loop.h"
 #include "trace/derived.h"
 #include "trace/names.h"
 
-#define DIGITS_MAX 18 /* largest number of digits that fits */
+#define DIGITS_MAX 18   /* largest number of digits that fits */
+#define NEARLY_ALL 0.98 /* share of a trace whose sums are about those of the trace */
 
 bool ops_step_number(struct ops_string name, int64_t *ret_number)
 {
@@ -555,4 +557,13 @@ bool ops_trace_steps(const struct ops_trace *trace, uint64_t first, uint64_t las
 		found = true;
 	}
 	return found;
+}
+
+bool ops_steps_are_part(const struct ops_trace *trace)
+{
+	struct ops_interval extent = ops_extent_of(trace);
+	int64_t from_ns, to_ns;
+
+	return ops_trace_steps(trace, 0, INT64_MAX, &from_ns, &to_ns) &&
+	       (double)ops_difference(to_ns, from_ns) < NEARLY_ALL * (double)ops_difference(extent.end_ns, extent.start_ns);
 }

@@ -65,6 +65,8 @@ size_t ops_steps_counted(const struct ops_steps *steps);
 size_t ops_steps_averaged(const struct ops_steps *steps);
 /* Returns true if events that begin at this time count in means per step: in such a step, or anywhere without steps. */
 bool ops_steps_averages(const struct ops_steps *steps, int64_t time_ns);
+/* Returns whether the steps are less than 98 % of the trace, so that sums over them and over the trace differ. */
+bool ops_steps_are_part(const struct ops_trace *trace);
 /* Returns "marks", "optimizer", "batches", "iterations", "loop" or "none". */
 const char *ops_steps_source_name(enum ops_steps_source source);
 /* Returns the same for people: "marks of the recording". */

@@ -99,6 +99,22 @@ static void marks_count_alone(void **state)
 	release(&made);
 }
 
+/* 98 % are nearly all of the trace. */
+static void sums_differ_if_steps_are_part_of_the_trace(void **state)
+{
+	static const struct range less[] = {{"aten::mm", 0, 2, 1, 1}, {"ProfilerStep#7", 3, 60, 1, 1}, {"ProfilerStep#8", 60, 100, 1, 1}};
+	static const struct range all[] = {{"aten::mm", 0, 1, 1, 1}, {"ProfilerStep#7", 2, 60, 1, 1}, {"ProfilerStep#8", 60, 100, 1, 1}};
+	static const struct range none[] = {{"aten::mm", 0, 2, 1, 1}};
+	struct made made[] = {FIND(less), FIND(all), FIND(none)};
+
+	(void)state;
+	assert_true(ops_steps_are_part(made[0].trace));
+	assert_false(ops_steps_are_part(made[1].trace));
+	assert_false(ops_steps_are_part(made[2].trace));
+	for (size_t i = 0; i < sizeof(made) / sizeof(*made); i++)
+		release(&made[i]);
+}
+
 /* The other optimizer and the other thread end no steps, and neither does step() of a base class. Several batches make one
  * step when gradients are accumulated. */
 static void the_first_optimizer_ends_steps(void **state)
@@ -318,6 +334,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(marks_count_alone),
+		cmocka_unit_test(sums_differ_if_steps_are_part_of_the_trace),
 		cmocka_unit_test(the_first_optimizer_ends_steps),
 		cmocka_unit_test(the_first_step_begins_where_training_does),
 		cmocka_unit_test(without_optimizer_batches_are_steps),

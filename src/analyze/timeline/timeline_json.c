@@ -127,6 +127,8 @@ enum ops_code ops_timeline_json(const struct ops_timeline *timeline, char **ret_
 	timeline_tracks_write(timeline, &json);
 	timeline_counters_write(timeline, &json);
 	timeline_json_write_steps(timeline, &json);
+	ops_json_key(&json, "steps_are_part");
+	ops_json_bool(&json, ops_steps_are_part(timeline->trace));
 	ops_json_close(&json, '}');
 	return ops_buffer_detach(&out, OPS_OK, ret_text, ret_size, error);
 }

@@ -22,6 +22,7 @@
 #include "base/sum.h"
 #include "base/text.h"
 #include "derive/extent.h"
+#include "derive/steps.h"
 
 #define GAPS_MAX 3
 
@@ -405,20 +406,17 @@ void page_release(struct page *page)
 	ops_buffer_release(&page->out);
 }
 
-/* Sums of the steps, as the viewer shows them (web/src/data/steps_apart.ts), would differ if these cover less of the trace. */
-#define NEARLY_ALL 0.98
-
 /* Says that lists are of the complete trace where readers could take them for lists of the steps. */
 static void put_coverage(struct page *page)
 {
 	struct ops_interval extent = ops_extent_of(page->views->trace);
-	int64_t from_ns, to_ns, all_ns = ops_difference(extent.end_ns, extent.start_ns);
+	int64_t from_ns, to_ns;
 	char all[OPS_FORMAT_ROOM], steps[OPS_FORMAT_ROOM];
 
-	if (page->views->unmarked || !ops_trace_steps(page->views->trace, 0, INT64_MAX, &from_ns, &to_ns) ||
-	    (double)ops_difference(to_ns, from_ns) >= NEARLY_ALL * (double)all_ns)
+	if (page->views->unmarked || !ops_steps_are_part(page->views->trace) ||
+	    !ops_trace_steps(page->views->trace, 0, INT64_MAX, &from_ns, &to_ns))
 		return;
-	ops_format_duration(all, (double)all_ns);
+	ops_format_duration(all, (double)ops_difference(extent.end_ns, extent.start_ns));
 	ops_format_duration(steps, (double)ops_difference(to_ns, from_ns));
 	ops_buffer_printf(&page->out, "\nThe lists below cover the whole trace, %s, of which the steps are %s.\n", all, steps);
 }

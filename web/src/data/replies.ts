@@ -320,6 +320,8 @@ export interface AdviceReply {
 export interface TimelineReply {
 	duration_ns: number;
 	steps: { name: string; row: number | null; start_ns: number; end_ns: number }[];
+	/** Sums over the steps and over the trace differ, because the steps are not nearly all of it. */
+	steps_are_part: boolean;
 }
 
 export interface TableReply {

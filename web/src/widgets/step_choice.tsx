@@ -9,7 +9,6 @@ import type { TraceEntry } from "../data/api";
 import type { TimelineReply } from "../data/replies";
 import { useReply } from "../data/reply";
 import type { DataSource, Query } from "../data/source";
-import { NEARLY_ALL, stepsApart } from "../data/steps_apart";
 import { Await } from "./await";
 
 const ALL = "all";
@@ -35,7 +34,7 @@ export function useOpening(source: DataSource, trace: TraceEntry, opens: boolean
 
 function stepsToOpen(timeline: TimelineReply): string | undefined {
 	const numbers = stepNumbers(timeline);
-	if (numbers.length === 0 || !stepsApart(timeline, NEARLY_ALL)) return undefined;
+	if (numbers.length === 0 || !timeline.steps_are_part) return undefined;
 	const values = numbers.map(Number);
 	const [first, last] = [Math.min(...values), Math.max(...values)];
 	return first === last ? `${first}` : `${first}:${last}`;
