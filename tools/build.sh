@@ -21,7 +21,7 @@ torch_packages
 python_packages demo tools/requirements-demo.txt
 node_packages web
 
-inputs=(meson.build meson.options pyproject.toml README.md LICENSE include src python tools/build_backend.py
+inputs=(meson.build meson.options pyproject.toml README.md LICENSE include src python tools/build_backend.py tools/build_man.py
 	web/src web/build.mjs web/package-lock.json tools/build_viewer.sh)
 if changed package "$version" "${inputs[@]}" || [ ! -x .venv/bin/opstrobe ]; then
 	say "building opstrobe"
