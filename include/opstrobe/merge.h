@@ -31,6 +31,9 @@ struct ops_trace_part {
 	/* Prefix for the names of the processes, for ranks side by side, whose processes may have equal ids. Processes and
 	 * correlations then get new ids. NULL: processes with equal ids are one process. */
 	const char *rank_name;
+	/* Name of a process that the process of the first part started. With it, metadata, memory records and storages are not copied,
+	 * since those of two processes have nothing in common but their addresses. NULL: not such a process. */
+	const char *process_name;
 	int64_t shift_ns; /* with `whole`: added to all times */
 	int64_t clip_from_ns, clip_to_ns; /* clips the spans of sessions (OPS_EVENT_TRACE) and Python functions; an empty
 	                                   * interval: no clipping */

@@ -279,6 +279,48 @@ static PyObject *trace_followed_by(PyObject *object, PyObject *other)
 	return code ? ops_ext_raise(&error) : ops_ext_trace_make(state, merged);
 }
 
+/* Fills a part from (name, trace), which the caller keeps alive. Returns false with an exception set. */
+static bool process_part(struct ops_ext_state *state, PyObject *item, struct ops_trace_part *part)
+{
+	PyObject *trace;
+
+	*part = (struct ops_trace_part){.whole = true};
+	if (!PyTuple_Check(item) || !PyArg_ParseTuple(item, "sO!:with_processes", &part->process_name, state->trace, &trace)) {
+		if (!PyErr_Occurred())
+			PyErr_Format(PyExc_TypeError, "pairs of a name and a Trace are needed, not %.200s", Py_TYPE(item)->tp_name);
+		return false;
+	}
+	part->trace = ((struct trace_object *)trace)->trace;
+	return true;
+}
+
+static PyObject *trace_with_processes(PyObject *object, PyObject *given)
+{
+	struct ops_ext_state *state = ops_ext_state_of(object);
+	PyObject *list = PySequence_Tuple(given);
+	Py_ssize_t count = list ? PyTuple_GET_SIZE(list) : 0;
+	struct ops_trace_part *parts = list ? PyMem_Calloc((size_t)count + 1, sizeof(*parts)) : NULL;
+	struct ops_trace *merged = NULL;
+	struct ops_error error;
+	enum ops_code code;
+	bool done = state && parts;
+
+	if (list && !parts)
+		PyErr_NoMemory();
+	for (Py_ssize_t i = 0; done && i < count; i++)
+		done = process_part(state, PyTuple_GET_ITEM(list, i), &parts[i + 1]);
+	if (done) {
+		parts[0] = (struct ops_trace_part){.trace = ((struct trace_object *)object)->trace, .whole = true};
+		OPS_EXT_WITHOUT_GIL(code = ops_trace_merge(parts, (size_t)count + 1, NULL, &merged, &error));
+		done = code == OPS_OK;
+		if (code)
+			ops_ext_raise(&error);
+	}
+	PyMem_Free(parts);
+	Py_XDECREF(list);
+	return done ? ops_ext_trace_make(state, merged) : NULL;
+}
+
 static PyObject *trace_check(PyObject *object, PyObject *unused)
 {
 	struct ops_error error;
@@ -427,6 +469,9 @@ static PyMethodDef trace_methods[] = {
 	 "kineto_events(use_device, with_flops)\n--\n\nA list of all events and reports of allocators as _KinetoEvent, by time."},
 	{"followed_by", trace_followed_by, METH_O,
 	 "followed_by(other)\n--\n\nOne trace of this one and another recording of the process, each at its own time."},
+	{"with_processes", trace_with_processes, METH_O,
+	 "with_processes(named)\n--\n\nOne trace of this one and of processes that its process started: pairs of a name and a trace. "
+	 "Memory of theirs is left out."},
 	{"export_chrome_trace", (PyCFunction)(void (*)(void))trace_export_chrome_trace, METH_VARARGS | METH_KEYWORDS,
 	 "export_chrome_trace(path, *, compression_level=4, call_stacks=False, forward_backward=True)\n--\n\nWrites the trace as Chrome JSON, compressed "
 	 "when the path ends in .gz; with the Python functions around each event as text, if asked."},

@@ -107,6 +107,8 @@ static bool merge_keep_metadata(struct merge *merge, const struct ops_trace_part
 {
 	const struct ops_trace *trace = part->trace;
 
+	if (part->process_name)
+		return true;
 	if (part->rank_name && !keep_place(merge, trace, index))
 		return false;
 	for (size_t i = 0; i < ops_trace_metadata_count(trace); i++) {
@@ -186,6 +188,24 @@ static bool overlaps_earlier(const struct ops_trace_part *parts, size_t part)
 	return false;
 }
 
+/* Names the processes of all parts if one of them was started by the first. Otherwise readers name the only process. */
+static void name_processes(struct merge *merge, const struct ops_trace_part *parts, size_t count)
+{
+	bool named = false;
+
+	for (size_t p = 0; p < count; p++)
+		named |= parts[p].process_name != NULL;
+	for (size_t p = 0; named && p < count; p++) {
+		const struct ops_trace_info *info = ops_trace_info(parts[p].trace);
+		const char *name = parts[p].process_name ? parts[p].process_name : info->process_name;
+		const struct ops_process process = {.name = ops_builder_string(merge->builder, name, strlen(name)),
+		                                    .labels = ops_builder_string(merge->builder, "CPU", 3),
+		                                    .has_sort_index = true, .pid = info->pid, .sort_index = (int64_t)p};
+
+		ops_builder_process(merge->builder, &process);
+	}
+}
+
 static bool add_parts(struct merge *merge, const struct ops_trace_part *parts, size_t count, uint32_t *places)
 {
 	bool done = true;
@@ -194,6 +214,8 @@ static bool add_parts(struct merge *merge, const struct ops_trace_part *parts, s
 		done = merge_add(merge, &parts[p], p, !parts[p].rank_name && overlaps_earlier(parts, p), places);
 		places += parts[p].ref_count;
 	}
+	if (done)
+		name_processes(merge, parts, count);
 	return done && !ops_builder_failed(merge->builder);
 }
 

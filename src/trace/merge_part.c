@@ -258,7 +258,7 @@ static void merge_part_copy_event(struct merge *merge, struct copier *copier, ui
 		event.end_track = copier->tracks[e->end_track[row]];
 	if (e->args)
 		event.args = copy_string(merge, copier, e->args[row]);
-	if (e->storages)
+	if (e->storages && !copier->part->process_name)
 		event.storages = copy_string(merge, copier, e->storages[row]);
 	if (e->call_stack)
 		event.call_stack = copy_string(merge, copier, e->call_stack[row]);
@@ -429,10 +429,10 @@ static void copy_part(struct merge *merge, struct copier *copier, const struct o
 	if (part->whole) {
 		for (size_t row = 0; row < copier->events->count; row++)
 			merge_part_copy_event(merge, copier, (uint32_t)row);
-		for (size_t i = 0; i < copier->memory_count; i++)
+		for (size_t i = 0; i < copier->memory_count && !part->process_name; i++)
 			copy_memory(merge, copier, i);
 	}
-	if (part->whole || part->with_roles)
+	if ((part->whole && !part->process_name) || part->with_roles)
 		copy_roles(merge, copier);
 	if (part->whole || part->with_counters)
 		copy_counters(merge, copier);

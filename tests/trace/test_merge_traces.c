@@ -190,6 +190,34 @@ static void test_one_of_everything(void **state)
 	ops_trace_unref(trace);
 }
 
+/* A process that the first one started is named, and has neither metadata nor memory in the new trace. */
+static void test_started_process(void **state)
+{
+	struct random random = {3};
+	struct ops_trace *traces[2] = {random_trace(&random, 5000, 40, 1), random_trace(&random, 5100, 30, 1)}, *merged;
+	struct ops_trace_part parts[2] = {{.trace = traces[0], .whole = true}, {.trace = traces[1], .whole = true, .process_name = "worker 7"}};
+	const struct ops_process *processes;
+	size_t count, own_count;
+
+	(void)state;
+	assert_int_equal(ops_trace_set_metadata(traces[0], "a", 1, "1", 1, NULL), OPS_OK);
+	assert_int_equal(ops_trace_set_metadata(traces[1], "a", 1, "2", 1, NULL), OPS_OK);
+	assert_int_equal(ops_trace_merge(parts, 2, NULL, &merged, NULL), OPS_OK);
+	assert_int_equal(ops_trace_check(merged, NULL), OPS_OK);
+	assert_int_equal(ops_trace_events(merged)->count, 70);
+	ops_trace_memory(traces[0], &own_count);
+	ops_trace_memory(merged, &count);
+	assert_int_equal(count, own_count);
+	assert_int_equal(ops_trace_metadata_count(merged), 1);
+	processes = ops_trace_processes(merged, &count);
+	assert_int_equal(count, 2);
+	assert_string_equal(ops_trace_string(merged, processes[0].name).bytes, ops_trace_info(traces[0])->process_name);
+	assert_string_equal(ops_trace_string(merged, processes[1].name).bytes, "worker 7");
+	ops_trace_unref(merged);
+	ops_trace_unref(traces[0]);
+	ops_trace_unref(traces[1]);
+}
+
 static void test_out_of_memory(void **state)
 {
 	struct ops_trace *trace;
@@ -221,6 +249,7 @@ int main(void)
 		cmocka_unit_test(test_refs),
 		cmocka_unit_test(test_tracks),
 		cmocka_unit_test(test_one_of_everything),
+		cmocka_unit_test(test_started_process),
 		cmocka_unit_test(test_out_of_memory),
 	};
 
