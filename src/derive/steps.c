@@ -452,6 +452,7 @@ static void free_steps(void *object)
 	struct ops_steps *steps = object;
 
 	OPS_ARRAY_RELEASE(&steps->list);
+	ops_free(steps->helps);
 	ops_free(steps);
 }
 
@@ -476,11 +477,38 @@ static bool steps_find_apart(struct ops_steps *steps)
 	return true;
 }
 
+/* By track, for threads of processes without steps. */
+static bool find_helping_tracks(const struct ops_trace *trace, struct ops_steps *steps)
+{
+	const struct ops_events *events = ops_trace_events(trace);
+	struct ops_map with_steps = {0}, at_work = {0}; /* ids of processes */
+	size_t count;
+	const struct ops_track *tracks = ops_trace_tracks(trace, &count);
+	bool done = (steps->helps = ops_alloc_zeroed(count + 1, 1)) != NULL, any = false;
+
+	for (size_t i = 0; done && i < steps->list.count; i++)
+		done = ops_map_slot(&with_steps, (uint64_t)tracks[steps->list.items[i].track].pid, 1) != NULL;
+	for (size_t i = 0; done && steps->list.count && i < count; i++) {
+		steps->helps[i] = tracks[i].kind == OPS_TRACK_THREAD && !(tracks[i].flags & OPS_TRACK_PID_TEXT) &&
+		                  ops_map_find(&with_steps, (uint64_t)tracks[i].pid) == OPS_NONE;
+		any |= steps->helps[i];
+	}
+	/* Files also have rows about devices and profilers in separate processes. */
+	for (size_t row = 0; done && any && row < events->count; row++)
+		if (steps->helps[events->track[row]] && (events->kind[row] == OPS_EVENT_CPU_OP || events->kind[row] == OPS_EVENT_PYTHON_FUNCTION))
+			done = ops_map_slot(&at_work, (uint64_t)tracks[events->track[row]].pid, 1) != NULL;
+	for (size_t i = 0; done && any && i < count; i++)
+		steps->helps[i] = steps->helps[i] && ops_map_find(&at_work, (uint64_t)tracks[i].pid) != OPS_NONE;
+	ops_map_release(&with_steps);
+	ops_map_release(&at_work);
+	return done;
+}
+
 static void derive_steps(const struct ops_trace *trace, struct ops_derived_object *ret_made)
 {
 	struct ops_steps *steps = ops_alloc_zeroed(1, sizeof(*steps));
 
-	if (steps && steps_find_steps(trace, steps) && steps_find_apart(steps))
+	if (steps && steps_find_steps(trace, steps) && steps_find_apart(steps) && find_helping_tracks(trace, steps))
 		*ret_made = (struct ops_derived_object){steps, free_steps, steps->list.count * sizeof(*steps->list.items)};
 	else if (steps)
 		free_steps(steps);

@@ -49,6 +49,8 @@ struct ops_steps {
 	enum ops_steps_source source;
 	OPS_ARRAY(struct ops_step) list; /* in order of start, of all processes together */
 	bool first_is_apart; /* the first step takes much longer than the others, because it warms up: means leave it out */
+	uint8_t *helps;      /* by track: true for a thread of a process without steps while another has some, such as a worker of a loader.
+	                      * What it does takes no time of a step */
 };
 
 /* The steps of a trace: those marked by rows, or else derived for each process. The result is kept with the trace.

@@ -330,6 +330,25 @@ static void a_loop_with_most_operators_has_the_steps(void **state)
 	}
 }
 
+static void a_process_without_steps_helps(void **state)
+{
+	static const struct range ranges[] = {{"ProfilerStep#0", 0, 100, 1, 1}, {"aten::mm", 10, 20, 1, 1}, {"aten::mm", 10, 20, 3, 1},
+	                                      {"aten::mm", 10, 20, 2, 2}};
+	static const struct range none[] = {{"aten::mm", 10, 20, 1, 1}, {"aten::mm", 10, 20, 2, 2}};
+	struct made made = FIND(ranges), without = FIND(none);
+	size_t count;
+	const struct ops_track *tracks = ops_trace_tracks(made.trace, &count);
+
+	(void)state;
+	for (size_t i = 0; i < count; i++)
+		assert_int_equal(made.steps.helps[i], tracks[i].pid == 2);
+	ops_trace_tracks(without.trace, &count);
+	for (size_t i = 0; i < count; i++)
+		assert_int_equal(without.steps.helps[i], 0);
+	release(&made);
+	release(&without);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -345,6 +364,7 @@ int main(void)
 		cmocka_unit_test(other_loops_have_none),
 		cmocka_unit_test(calls_of_an_outer_loop_count),
 		cmocka_unit_test(a_loop_with_most_operators_has_the_steps),
+		cmocka_unit_test(a_process_without_steps_helps),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

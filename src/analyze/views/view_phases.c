@@ -13,11 +13,11 @@ static struct ops_interval host_range(const struct view_step *step)
 	return (struct ops_interval){step->host_start_ns, step->host_end_ns};
 }
 
-/* Finds the times at which an operator runs on any thread. */
+/* Finds the times at which an operator runs on any thread of the processes that have steps. */
 static bool view_phases_find_operators(const struct ops_views *views, struct ops_intervals *running)
 {
 	for (uint32_t row = 0; row < views->events->count; row++)
-		if (views->parts[row] == VIEW_OPERATOR && !ops_intervals_merge(running, view_start(views, row), view_end(views, row)))
+		if (views->parts[row] == VIEW_OPERATOR && !views->host_steps->helps[views->events->track[row]] && !ops_intervals_merge(running, view_start(views, row), view_end(views, row)))
 			return false;
 	return true;
 }

@@ -96,7 +96,7 @@ static void count_events(const struct table *table)
 		size_t step = collects || views->parts[row] == VIEW_OPERATOR ? view_step_at(views, view_start(views, row))
 		                                                             : table->count;
 
-		if (step == table->count)
+		if (step == table->count || views->host_steps->helps[views->events->track[row]])
 			continue;
 		if (collects)
 			*cell(table, step, FIGURE_COLLECTION) += (double)view_duration(views, row);
@@ -285,7 +285,7 @@ static bool view_step_stats_compare_names(const struct table *table, struct view
 		double self_ns = view_step_stats_own_ns(views, row);
 		size_t step = self_ns >= 0 ? view_step_at(views, view_start(views, row)) : table->count, list = 0;
 
-		if (step == table->count)
+		if (step == table->count || views->host_steps->helps[views->events->track[row]])
 			continue;
 		while (table->outlier[step] && list < stats->outlier_count && stats->outliers[list].step != step)
 			list++;

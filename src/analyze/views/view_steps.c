@@ -248,6 +248,8 @@ static bool view_steps_stretch(struct ops_views *views)
 
 static enum view_category view_steps_category_of(const struct ops_views *views, uint32_t row)
 {
+	if (views->host_steps->helps[views->events->track[row]])
+		return VIEW_TIME_COUNT;
 	switch (views->parts[row]) {
 	case VIEW_KERNEL:
 		return VIEW_TIME_KERNEL;

@@ -18,6 +18,7 @@
 #include "analyze/format.h"
 #include "base/alloc.h"
 #include "base/escape.h"
+#include "base/map.h"
 #include "base/order.h"
 #include "base/sum.h"
 #include "base/text.h"
@@ -406,13 +407,31 @@ void page_release(struct page *page)
 	ops_buffer_release(&page->out);
 }
 
+/* Returns the number of processes without steps that steps do not wait for. */
+static size_t helper_count(const struct ops_views *views)
+{
+	struct ops_map pids = {0};
+	size_t count;
+	const struct ops_track *tracks = ops_trace_tracks(views->trace, &count);
+
+	for (size_t i = 0; i < count; i++)
+		if (views->host_steps->helps[i])
+			ops_map_slot(&pids, (uint64_t)tracks[i].pid, 1);
+	count = pids.count;
+	ops_map_release(&pids);
+	return count;
+}
+
 /* Says that lists are of the complete trace where readers could take them for lists of the steps. */
 static void put_coverage(struct page *page)
 {
 	struct ops_interval extent = ops_extent_of(page->views->trace);
+	size_t helpers = helper_count(page->views);
 	int64_t from_ns, to_ns;
 	char all[OPS_FORMAT_ROOM], steps[OPS_FORMAT_ROOM];
 
+	if (helpers)
+		ops_buffer_printf(&page->out, "\nThe lists below include %zu other process%s, such as workers of a data loader.\n", helpers, helpers == 1 ? "" : "es");
 	if (page->views->unmarked || !ops_steps_are_part(page->views->trace) ||
 	    !ops_trace_steps(page->views->trace, 0, INT64_MAX, &from_ns, &to_ns))
 		return;
