@@ -389,6 +389,7 @@ struct advice {
 	OPS_ARRAY(struct advice_pointer_read) pointer_reads; /* calls by which Python reads a tensor without an operator, in order of time;
 	                                                      * empty without a flow */
 	uint8_t *step_tracks;  /* by track: a thread of the steps */
+	bool inside_loader;    /* only what makes batches counts; see advice_loader.c */
 	double fault_ns;       /* time of page faults per byte allocated on the host; 0: unknown */
 	struct advice_idle idle;
 	bool real_steps;       /* the trace has steps */
@@ -409,7 +410,7 @@ enum advice_zone {
 	ADVICE_WAITING = 128,    /* in a call that waits for a lock, another thread or process, or for time to pass */
 };
 
-bool advice_init(struct advice *advice, const struct ops_trace *trace, struct advice_report *report);
+bool advice_init(struct advice *advice, const struct ops_trace *trace, struct advice_report *report, bool inside_loader);
 void advice_release(struct advice *advice); /* also to be called after init failed */
 /* Parts of init: */
 bool advice_find_loops(struct advice *advice);
@@ -433,6 +434,14 @@ bool advice_subtract_lost(struct advice *advice);
 bool advice_find_captures(struct advice *advice);
 bool advice_find_stalls(struct advice *advice);
 bool advice_find_steps(struct advice *advice);
+/* Returns the thread of a worker of the data loader in another process, the one with most time in operators and Python functions; OPS_NONE:
+ * none is recorded. */
+uint32_t advice_loader_track(const struct advice *advice);
+/* Leaves in the steps only the rows of that thread, or those in a loader of the steps' thread. Returns false if out of memory. */
+bool advice_keep_loader(struct advice *advice);
+/* Adds to the finding about the loader, among those from `first` on, what takes most of the loader's time. Returns false if out of
+ * memory. */
+bool advice_explain_loader(struct advice_report *report, size_t first, const struct ops_trace *trace);
 bool advice_charge_device(struct advice *advice);
 /* Adds the times during which steady steps run and no graph is captured to an empty list, merged. */
 bool advice_steady_spans(const struct advice *advice, struct ops_intervals *ret_spans);
@@ -717,8 +726,10 @@ struct advice_python_parts {
 bool advice_find_search_lines(struct advice *advice);
 /* Finds them in the data loader, or in the rest of the steps. Returns false if out of memory. */
 bool advice_find_python_parts(const struct advice *advice, bool in_loader, struct advice_python_parts *ret_parts);
-/* Formats a sentence about the part that takes most of a time, and one about what to do, or "". Returns the part; NULL: none. */
-const struct advice_python_part *advice_describe_python(const struct advice *advice, const struct advice_python_parts *parts, double all_ns, char *fact, char *advised, size_t size);
+/* Formats a sentence about the part that takes most of a time, which it calls `of` ("that"), and one about what to do, or "". Returns the
+ * part; NULL: none. */
+const struct advice_python_part *advice_describe_python(const struct advice *advice, const struct advice_python_parts *parts, const char *of, double all_ns,
+                                                        char *fact, char *advised, size_t size);
 
 /* --- tallies -------------------------------------------------------------------------------------------------------- */
 
@@ -855,6 +866,8 @@ void advice_set_interval(struct advice_finding *finding);
 void advice_report_release(struct advice_report *report);
 /* Copies a text, and those of a place, into the report. Return false if out of memory. */
 bool advice_report_keep(struct advice_report *report, const char *bytes, size_t size, struct ops_string *ret_text);
+/* Adds a place to a finding, unless it is there already or there are enough. */
+void advice_add_place(struct advice_where place, struct advice_finding *finding);
 bool advice_report_keep_where(struct advice_report *report, struct advice_where *where);
 bool advice_same_line(const struct advice_where *a, const struct advice_where *b);
 /* Describes the place of a row. The texts belong to the trace or to the ranks. */

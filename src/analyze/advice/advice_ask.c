@@ -95,8 +95,9 @@ bool advice_run_rules(struct advice *advice, const struct advice_rule *const *ru
 
 enum ops_code ops_adviser_add(struct ops_adviser *adviser, const struct ops_rank *rank, struct ops_error *error)
 {
+	size_t first = adviser->report.findings.count;
 	struct advice advice;
-	bool done = advice_init(&advice, rank->trace, &adviser->report) && advice_run_rules(&advice, advice_rules, advice_rule_count);
+	bool done = advice_init(&advice, rank->trace, &adviser->report, false) && advice_run_rules(&advice, advice_rules, advice_rule_count);
 
 	adviser->report.has |= advice.has;
 	done = done && (advice.incomplete || advice_ranks_add(&adviser->ranks, &advice, rank));
@@ -113,6 +114,7 @@ enum ops_code ops_adviser_add(struct ops_adviser *adviser, const struct ops_rank
 	adviser->report.incomplete += advice.incomplete;
 	adviser->report.of_samples += advice.is_of_samples;
 	advice_release(&advice);
+	done = done && advice_explain_loader(&adviser->report, first, rank->trace);
 	adviser->report.traces++;
 	adviser->failed |= !done;
 	return done ? OPS_OK : ops_fault_memory(error);

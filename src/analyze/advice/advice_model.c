@@ -218,7 +218,7 @@ static bool find_zones(struct advice *advice)
 
 		if (parent != OPS_NONE && advice_is_operator(advice, parent))
 			zone |= ADVICE_IN_OPERATOR;
-		if (advice->views->parts[row] == VIEW_LOADER)
+		if (advice->views->parts[row] == VIEW_LOADER && !advice->inside_loader)
 			zone |= ADVICE_IN_LOADER;
 		if (name & VIEW_NAME_OPTIMIZER)
 			zone |= ADVICE_IN_OPTIMIZER;
@@ -363,11 +363,11 @@ static bool advice_model_find_flow(struct advice *advice)
 	return advice->contents && advice_find_pointer_reads(advice);
 }
 
-bool advice_init(struct advice *advice, const struct ops_trace *trace, struct advice_report *report)
+bool advice_init(struct advice *advice, const struct ops_trace *trace, struct advice_report *report, bool inside_loader)
 {
 	bool done;
 
-	*advice = (struct advice){.report = report, .trace = trace, .events = ops_trace_events(trace),
+	*advice = (struct advice){.report = report, .trace = trace, .events = ops_trace_events(trace), .inside_loader = inside_loader,
 	                          .is_of_samples = ops_trace_has_note(trace, OPS_NOTE_SAMPLED),
 	                          .has_no_times = ops_trace_has_note(trace, OPS_NOTE_NO_TIMES),
 	                          .incomplete = ops_trace_has_note(trace, OPS_NOTE_TRUNCATED) || ops_trace_has_note(trace, OPS_NOTE_GZIP_TRUNCATED)};

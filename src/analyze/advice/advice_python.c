@@ -197,7 +197,8 @@ static void format_callee(const struct advice *advice, uint32_t row, char *text,
 	snprintf(text, size, "%.*s", (int)name.size, name.bytes);
 }
 
-const struct advice_python_part *advice_describe_python(const struct advice *advice, const struct advice_python_parts *parts, double all_ns, char *fact, char *advised, size_t size)
+const struct advice_python_part *advice_describe_python(const struct advice *advice, const struct advice_python_parts *parts, const char *of, double all_ns,
+                                                        char *fact, char *advised, size_t size)
 {
 	const struct advice_python_part *search = &parts->search, *called = &parts->called;
 	char callee[96];
@@ -208,7 +209,7 @@ const struct advice_python_part *advice_describe_python(const struct advice *adv
 
 		if (!ops_event_function(advice->trace, search->row, &function))
 			return NULL;
-		snprintf(fact, size, " Of that, %s is in %.*s itself, which searches with `in` at line %u.", advice_time(advice_step_ms(advice, (double)search->ns)).text,
+		snprintf(fact, size, " Of %s, %s is in %.*s itself, which searches with `in` at line %u.", of, advice_time(advice_step_ms(advice, (double)search->ns)).text,
 		         (int)(function.name.size < 64 ? function.name.size : 64), function.name.bytes, advice->sites.items[search->site].line);
 		snprintf(advised, size, "If the search is in a list or an array, it goes through the items one by one: keep a set or a dictionary. ");
 		return search;
@@ -216,7 +217,7 @@ const struct advice_python_part *advice_describe_python(const struct advice *adv
 	if (called->row == OPS_NONE || (double)called->ns < PART_MIN * all_ns)
 		return NULL;
 	format_callee(advice, called->row, callee, sizeof(callee));
-	snprintf(fact, size, " Of that, %s is in %s of %s.", advice_time(advice_step_ms(advice, (double)called->ns)).text,
+	snprintf(fact, size, " Of %s, %s is in %s of %s.", of, advice_time(advice_step_ms(advice, (double)called->ns)).text,
 	         advice_counted(advice, called->calls, "call", "calls").text, callee);
 	for (size_t i = 0; i < sizeof(known_calls) / sizeof(*known_calls); i++)
 		if (ops_string_ends(ops_string_of(callee), known_calls[i].name))

@@ -361,7 +361,7 @@ static bool add_through(const struct advice_tally *tally, const struct advice_co
 	return done;
 }
 
-static void report_add_place(struct advice_where place, struct advice_finding *finding)
+void advice_add_place(struct advice_where place, struct advice_finding *finding)
 {
 	if (finding->where_count < ADVICE_WHERE_MAX && !is_told(finding, &place))
 		finding->where[finding->where_count++] = place;
@@ -387,9 +387,9 @@ static bool add_places(const struct advice_result *result, const struct advice_t
 			break;
 		place = advice_describe(advice, costs[i].site, costs[i].row);
 		done = add_through(tally, &costs[i], &place);
-		report_add_place(place, finding);
+		advice_add_place(place, finding);
 		for (size_t k = 0; !i && k < result->also_count; k++)
-			report_add_place(advice_describe(advice, advice->site[result->also[k]], result->also[k]), finding);
+			advice_add_place(advice_describe(advice, advice->site[result->also[k]], result->also[k]), finding);
 	}
 	ops_free(costs);
 	return done;

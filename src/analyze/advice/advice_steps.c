@@ -188,15 +188,34 @@ static bool leave_out_slower(const struct advice *advice, const int64_t *calls, 
 	return paces != NULL;
 }
 
+/* Returns the process of the steps, or that of the recording if there are none. */
+static int64_t process_of_steps(const struct advice *advice)
+{
+	const struct ops_steps *steps = advice->views->host_steps;
+	size_t count;
+	const struct ops_track *tracks = ops_trace_tracks(advice->trace, &count);
+
+	return steps->list.count ? tracks[steps->list.items[0].track].pid : ops_trace_info(advice->trace)->pid;
+}
+
+/* Returns true for a thread of another process, such as a worker of a loader. No step waits for it as for another thread of the same process. */
+static bool is_of_another(const struct advice *advice, uint32_t track, int64_t process)
+{
+	size_t count;
+	const struct ops_track *tracks = ops_trace_tracks(advice->trace, &count);
+
+	return tracks[track].kind == OPS_TRACK_THREAD && tracks[track].pid != process;
+}
+
 /* Counts the events that begin in each step. Returns NULL if out of memory. */
 static int64_t *count_step_calls(const struct advice *advice)
 {
-	int64_t *calls = ops_alloc_zeroed(advice->views->steps.count + 1, sizeof(*calls));
+	int64_t *calls = ops_alloc_zeroed(advice->views->steps.count + 1, sizeof(*calls)), process = process_of_steps(advice);
 	size_t at = 0;
 
 	for (uint32_t row = 0; calls && row < advice->events->count; row++) {
 		at = advice_next_step(advice, at, advice->events->start_ns[row]);
-		calls[at]++;
+		calls[at] += !is_of_another(advice, advice->events->track[row], process);
 	}
 	return calls;
 }
@@ -237,50 +256,72 @@ static bool is_outermost(const struct advice *advice, uint32_t row)
 	       !(advice->events->flags[row] & (OPS_EVENT_HIDDEN | OPS_EVENT_ASYNC));
 }
 
+/* Returns the track with most time in operators, of the process of the recording if that has any; `count` without operators, and OPS_NONE
+ * if out of memory. */
+static size_t busiest_track(const struct advice *advice, size_t count)
+{
+	int64_t *operators_ns = ops_alloc_zeroed(count + 1, sizeof(*operators_ns)), process = process_of_steps(advice);
+	size_t most = count, most_own = count;
+
+	for (uint32_t row = 0; operators_ns && row < advice->events->count; row++) {
+		uint32_t track = advice->events->track[row];
+
+		if (!is_outermost(advice, row))
+			continue;
+		operators_ns[track] = ops_sum(operators_ns[track], ops_difference(advice->events->end_ns[row], advice->events->start_ns[row]));
+		most = operators_ns[track] > operators_ns[most] ? track : most;
+		if (!is_of_another(advice, track, process))
+			most_own = operators_ns[track] > operators_ns[most_own] ? track : most_own;
+	}
+	most = !operators_ns ? OPS_NONE : most_own < count ? most_own : most;
+	ops_free(operators_ns);
+	return most;
+}
+
 /* By track: true for a thread of the steps. Those are the threads that have the steps of one process; without steps,
- * the thread that spends most time in operators; without operators, all threads. Returns NULL if out of memory. */
+ * the thread that spends most time in operators; without operators, all threads. In a loader, the thread of a worker. Returns NULL if out
+ * of memory. */
 static uint8_t *find_step_tracks(const struct advice *advice)
 {
-	size_t count;
+	size_t count, most = 0;
 	const struct ops_track *tracks = ops_trace_tracks(advice->trace, &count);
 	const struct ops_steps *steps = advice->views->host_steps;
+	uint32_t loader = advice->inside_loader ? advice_loader_track(advice) : OPS_NONE;
 	uint8_t *of_steps = ops_alloc_zeroed(count + 1, 1);
-	int64_t *operators_ns = ops_alloc_zeroed(count + 1, sizeof(*operators_ns));
-	size_t most = 0;
 
+	if (loader != OPS_NONE && of_steps) {
+		of_steps[loader] = 1;
+		return of_steps;
+	}
 	for (size_t i = 0; of_steps && i < steps->list.count; i++) {
 		uint32_t track = steps->list.items[i].track;
 
 		of_steps[track] = tracks[track].pid == tracks[steps->list.items[0].track].pid;
 	}
-	for (uint32_t row = 0; of_steps && operators_ns && !steps->list.count && row < advice->events->count; row++) {
-		uint32_t track = advice->events->track[row];
-
-		if (is_outermost(advice, row)) {
-			operators_ns[track] = ops_sum(operators_ns[track], ops_difference(advice->events->end_ns[row],
-			                                                                  advice->events->start_ns[row]));
-			most = operators_ns[track] > operators_ns[most] ? track : most;
-		}
+	if (of_steps && !steps->list.count) {
+		most = busiest_track(advice, count);
+		if (most < count)
+			of_steps[most] = 1;
+		else if (most == count)
+			memset(of_steps, 1, count);
 	}
-	if (of_steps && operators_ns && !steps->list.count)
-		memset(of_steps + (operators_ns[most] ? most : 0), 1, operators_ns[most] ? 1 : count);
-	if (!operators_ns) {
+	if (most == OPS_NONE) {
 		ops_free(of_steps);
 		of_steps = NULL;
 	}
-	ops_free(operators_ns);
 	return of_steps;
 }
 
 /* Marks the rows, with their children, that run in parallel to a step. A step waits for other threads, such as the one
  * of the backward pass, while it runs no operator itself. Work that overlaps with an operator of the step, or of a
  * thread that it waits for, runs in parallel. If it counted as well, the rows of a step would take longer than the
- * step. */
+ * step. Other processes always run in parallel: what a step waits for there is known to the data loader alone. */
 static bool find_parallel(struct advice *advice, const uint8_t *of_steps)
 {
 	const struct ops_events *events = advice->events;
 	struct ops_intervals operators = {0};
 	int64_t busy_until_ns = INT64_MIN; /* end of the time of another thread */
+	int64_t process = process_of_steps(advice);
 	size_t cursor = 0;
 	bool done = true;
 
@@ -293,7 +334,9 @@ static bool find_parallel(struct advice *advice, const uint8_t *of_steps)
 
 		if (of_steps[events->track[row]] || advice_is_device_work(advice, row))
 			continue;
-		if (is_outermost(advice, row) && start_ns >= busy_until_ns &&
+		if (is_of_another(advice, events->track[row], process))
+			advice->zone[row] |= ADVICE_PARALLEL;
+		else if (is_outermost(advice, row) && start_ns >= busy_until_ns &&
 		    ops_intervals_within(&operators, start_ns, end_ns, &cursor) == 0)
 			busy_until_ns = end_ns;
 		else if (parent == OPS_NONE || (advice->zone[parent] & ADVICE_PARALLEL) || is_outermost(advice, row))
@@ -421,6 +464,8 @@ bool advice_find_steps(struct advice *advice)
 		    ops_intervals_within(&advice->captures, events->start_ns[row], events->start_ns[row] + 1, &cursor))
 			advice->step_of[row] = OPS_NONE;
 	}
+	if (done && advice->inside_loader)
+		done = advice_keep_loader(advice);
 	if (done) {
 		find_steps_of_device(advice);
 		done = sum_up_steps(advice);

@@ -91,16 +91,21 @@ static bool is_parent(const struct advice_result *result)
 	return (double)operators_ns <= PARENT_OPERATORS_MAX * (double)advice->steps_ns;
 }
 
+/* Metadata of `opstrobe run`: the number of processes with separate traces. */
+#define RECORDED_APART "recorded_apart"
+
 /* Adds waits for other processes. Returns false if out of memory. */
 static bool find_parent(const struct advice *advice, struct advice_result *result)
 {
 	uint32_t met;
 
+	struct ops_string apart;
+
 	if (advice->real_steps)
 		return true;
 	if (!rule_in_step_add_waits(result, 1 << OPS_BLOCKING_PROCESS, &met))
 		return false;
-	if (!is_parent(result)) {
+	if (!is_parent(result) || ops_trace_find_metadata(advice->trace, RECORDED_APART, &apart)) {
 		result->claims.count = 0;
 		return true;
 	}
@@ -184,9 +189,9 @@ const struct advice_rule advice_rule_parent = {
 	.title = "The work is in processes that were not recorded",
 	.condition = "A recording without steps waits for other processes for 80 % of its time or more, and computes for 1 % or less.",
 	.gain = "none",
-	.explanation = "A program that starts processes, such as torch.multiprocessing.spawn for each rank, computes in those. Each process is recorded separately.",
-	.advice = "Call opstrobe.profile in the function that the processes run, or start each with `opstrobe run`, for example below torchrun. Then look at all of "
-		  "them: `opstrobe advise DIRECTORY`.",
+	.explanation = "A program that starts processes, such as torch.multiprocessing.spawn for each rank, computes in those.",
+	.advice = "`opstrobe run` of the program records ranks, too, and writes a trace of each. In your own code, call opstrobe.profile in the function that the "
+		  "processes run. Then look at all of them: `opstrobe advise DIRECTORY`.",
 	.link = "https://docs.pytorch.org/docs/stable/elastic/run.html",
 	.needs = ADVICE_NEEDS_PYTHON,
 	.stage = ADVICE_STAGE_WAITS,

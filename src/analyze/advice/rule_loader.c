@@ -176,7 +176,7 @@ static void describe_loading(struct loading *loading, const struct advice *advic
 		snprintf(advised, size, "Select complete batches: sampler=BatchSampler(RandomSampler(data), size, drop_last=True) and batch_size=None, or "
 		                        "a data set with __getitems__. ");
 	} else if (loading->in_process) {
-		loading->mentioned = advice_describe_python(advice, &loading->python, all_ns, fact, advised, size);
+		loading->mentioned = advice_describe_python(advice, &loading->python, "that", all_ns, fact, advised, size);
 	}
 }
 
@@ -389,8 +389,8 @@ static bool find_restarts(const struct advice *advice, struct advice_result *res
 const struct advice_rule advice_rule_loader = {
 	.id = "loader-bound",
 	.title = "The program waits for the data loader",
-	.condition = "Steps contain 'enumerate(DataLoader)'. If batches are made in the main process, the line with the most "
-		     "time comes first. The evidence says if each sample opens files, if a batch from workers consists of 32 tensors or more, if the default collate "
+	.condition = "Steps contain 'enumerate(DataLoader)'. If batches are made in the main process, or by workers that were recorded, the line with the most "
+		     "time comes first. If a rule about operators or loops, applied to what makes the batches, explains a quarter of its time, the advice begins with it. The evidence says if each sample opens files, if a batch from workers consists of 32 tensors or more, if the default collate "
 		     "function makes as many of Python values, or else which function of a library or in C, or which function that searches with "
 		     "`in`, takes most of the time.",
 	.gain = "the wait, less what workers cannot hide behind the rest of the step",

@@ -293,7 +293,7 @@ static bool rule_python_time_report(const struct advice *advice, const struct op
 		                               "(GIL), since another thread also runs Python.", advice_time(advice_step_ms(advice, waited_ns)).text);
 	if (!advice_find_python_parts(advice, false, &parts))
 		return false;
-	part = advice_describe_python(advice, &parts, (double)all_ns, fact, advised, sizeof(fact));
+	part = advice_describe_python(advice, &parts, "that", (double)all_ns, fact, advised, sizeof(fact));
 	if (part && part->site != OPS_NONE)
 		advice_add_at(result, part->site, part->row, part->ns / 2);
 	result->detail = *advised ? advised : NULL;

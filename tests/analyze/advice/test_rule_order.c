@@ -46,7 +46,7 @@ static char *advise(const struct ops_trace *trace, size_t turn, bool backwards)
 
 		rules[i] = advice_rules[backwards ? advice_rule_count - 1 - at : at];
 	}
-	assert_true(advice_init(&advice, trace, &report));
+	assert_true(advice_init(&advice, trace, &report, false));
 	assert_true(advice_run_rules(&advice, rules, advice_rule_count));
 	advice_release(&advice);
 	advice_report_sort(&report);

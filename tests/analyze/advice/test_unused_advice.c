@@ -455,6 +455,38 @@ static void says_that_samples_search(void **state)
 	ops_free(index);
 }
 
+/* The same search in a worker, another process; the step waits for its batch. */
+static char *advise_worker(void)
+{
+	struct device_trace trace = {.correlation = 1};
+
+	ops_buffer_append_text(&trace.text, "{\"source\": {\"data.py\": {\"loops\": [], \"searches\": [[5, 7]]}}, \"machine\": {\"threads\": 1}, \"traceEvents\": [\n"
+	                                    "{\"ph\": \"i\", \"cat\": \"x\", \"name\": \"begin\", \"pid\": 1, \"tid\": 1, \"ts\": 0}");
+	device_trace_add(&trace, "python_function", "torch/utils/data/_utils/worker.py(226): _worker_loop", 2, 2, 1, 9000.0 * STEPS, "\"Python id\": 1");
+	for (int step = 0; step < STEPS; step++) {
+		double us = 20 + 9000 * step;
+
+		device_trace_step(&trace, step, us - 10, 8990);
+		device_trace_add(&trace, "user_annotation", "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", 1, 1, us + 10, 6000, "");
+		for (int i = 0; i < 100; i++)
+			device_trace_add(&trace, "python_function", "data.py(5): Pairs.draw", 2, 2, us + 20 + 50 * i, 50, "\"Python id\": 2, \"Python parent id\": 1");
+		device_trace_add(&trace, "cpu_op", "aten::mm", 1, 1, us + 6500, 2000, "\"a\": 1");
+	}
+	return device_trace_advise(&trace);
+}
+
+static void says_what_a_worker_does(void **state)
+{
+	char *json = advise_worker();
+	const char *finding = strstr(json, "\"id\":\"loader-bound\"");
+
+	(void)state;
+	assert_non_null(finding);
+	assert_non_null(strstr(finding, "keep a set or a dictionary"));
+	assert_ptr_equal(strstr(finding, "\"line\""), strstr(finding, "\"line\":7"));
+	ops_free(json);
+}
+
 /* A function with 60 iterations in each step at line 9, within two loops, that each select a row, call an operator, and may call a module
  * and read a value. */
 static char *advise_iterations(const char *name, bool steered)
@@ -667,7 +699,12 @@ int main(void)
 		cmocka_unit_test(leaves_reads_to_their_operator),
 		cmocka_unit_test(finds_reads_in_hooks),
 		cmocka_unit_test(finds_windows_that_overlap),
-		cmocka_unit_test(says_what_makes_loading_slow), cmocka_unit_test(says_what_samples_cost), cmocka_unit_test(says_that_samples_search), cmocka_unit_test(says_that_samples_are_selected_one_by_one), cmocka_unit_test(names_the_statements_of_loops_and_layers_for_cells),
+		cmocka_unit_test(says_what_makes_loading_slow),
+		cmocka_unit_test(says_what_samples_cost),
+		cmocka_unit_test(says_that_samples_search),
+		cmocka_unit_test(says_what_a_worker_does),
+		cmocka_unit_test(says_that_samples_are_selected_one_by_one),
+		cmocka_unit_test(names_the_statements_of_loops_and_layers_for_cells),
 		cmocka_unit_test(counts_first_batches_of_restarted_workers),
 		cmocka_unit_test(counts_dictionaries_with_the_loop_that_updates_them),
 		cmocka_unit_test(finds_chains_that_do_not_depend_on_each_other),
