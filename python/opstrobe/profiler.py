@@ -143,6 +143,7 @@ class _KinetoProfile(Configured, Results):
         self.mem_tl: MemoryProfileTimeline | None = None
         self.preset_metadata: dict[str, str] = {}
         self._metadata: dict[str, str] = {}
+        self._describes_itself = True  # its trace has metadata about the environment and the machine
         self._clock = host_info.StepClock()
 
     def _first_device(self) -> str | None:
@@ -233,6 +234,16 @@ class _KinetoProfile(Configured, Results):
         if trace is not None:
             for key, text in self._all_metadata().items():
                 trace.set_metadata(key, text)
+
+    def leave_recording(self) -> None:
+        """Ends the recording without making its trace, and leaves its file (`spill`) to `opstrobe recover`."""
+        if self.profiler is None or not self.profiler.running:
+            return
+        states = _core.thread_states_stop()
+        self.profiler.name_threads()
+        for key, text in {**self._all_metadata(), **({"thread_states": states} if states else {})}.items():
+            self.profiler.note_metadata(key, text)
+        self.profiler.discard()
 
     def snapshot(self, seconds: float | None = None) -> TraceFile:
         """Returns the trace of what was recorded so far, or in the last `seconds`, while the recording continues. Open
@@ -346,6 +357,8 @@ class _KinetoProfile(Configured, Results):
             self.profiler.trace.set_metadata(key, text)
 
     def _all_metadata(self) -> dict[str, str]:
+        if not self._describes_itself:
+            return {**self.preset_metadata, **self._metadata}
         from opstrobe.recording import roof, source  # slow to import
 
         measured = roof.cached_json()

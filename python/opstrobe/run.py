@@ -36,8 +36,9 @@ _UNITS = {"K": 2**10, "M": 2**20, "G": 2**30}
 _DESCRIPTION = """\
 Runs a Python program and records a trace of it. Everything after the program's name belongs to the program.
 
-Recording begins when the program imports torch and covers all its threads, but not the processes that it starts. The
-trace is written when the program ends: by itself, by an exception, by sys.exit, by SIGINT, SIGTERM or SIGHUP; not when
+Recording begins when the program imports torch and covers all its threads. Processes that it starts with multiprocessing, such as
+workers of a data loader, are part of the trace; ranks of a job, and processes with steps, get separate traces. The trace is
+written when the program ends: by itself, by an exception, by sys.exit, by SIGINT, SIGTERM or SIGHUP; not when
 it ends by os._exit or by a signal that cannot be caught. With --spill, 'opstrobe recover' makes a trace of what such a
 program had recorded. The program's exit status is kept."""
 _EXAMPLES = (
@@ -107,6 +108,11 @@ def _parser() -> argparse.ArgumentParser:
         type=_parse_size,
         help="limit the memory that the recording takes while the program runs; events beyond it are counted as lost "
         "(default: a quarter of the memory of the machine or control group). SIZE may end in K, M or G",
+    )
+    parser.add_argument(
+        "--one-process",
+        action="store_true",
+        help="do not record the processes that the program starts",
     )
     parser.add_argument(
         "--spill",
@@ -355,6 +361,7 @@ def main() -> None:
         live_s=options.live,
         live_socket=options.live_socket,
         advises=options.advise,
+        with_processes=not options.one_process,
         record_shapes=options.record_shapes or options.advise,
         profile_memory=options.memory or options.advise,
         with_stack=_stack_options(options),

@@ -178,7 +178,7 @@ def test_children_run_unrecorded_and_write_nothing(tmp_path, program, opstrobe, 
             torch.ones(2) + 1
         """
     )
-    process = opstrobe("run", "-o", "trace.json", name)
+    process = opstrobe("run", "--one-process", "-o", "trace.json", name)
     assert process.stdout == "True\n-15\n"
     assert process.stderr.count("opstrobe: wrote ") == process.stderr.count(" not recorded") == 1
     assert process.stderr.count("opstrobe:") == 3

@@ -42,16 +42,19 @@ class Output:
         self._stem = os.path.join(directory, name.removesuffix(self._ending) + suffix)
         self.path = self._stem + self._ending
         self._start = os.path.join(os.getcwd(), "")  # the user's directory, even if the program changes its own
-        self._is_numbered = not is_named and not force
+        self._is_named = is_named
+        self._overwrites = force
         if is_named and not force and os.path.isfile(self.path):
             raise FileExistsError(f"cannot write '{self.path}': the file exists; --force overwrites it")
 
-    def reserve(self) -> str:
-        """Reserves the path to write to: "train.2.pt.trace.json.gz" if "train.pt.trace.json.gz" exists."""
-        if not self._is_numbered:
-            return self.path
+    def reserve(self, part: str = "") -> str:
+        """Reserves the path to write to: "train.2.pt.trace.json.gz" if "train.pt.trace.json.gz" exists. `part` is added to the name
+        of the trace of another process: "train.rank1.pt.trace.json.gz"."""
+        stem = f"{self._stem}.{part}" if part else self._stem
+        if self._overwrites or (self._is_named and not part):
+            return stem + self._ending
         for number in itertools.count(1):
-            path = self._stem + (f".{number}" if number > 1 else "") + self._ending
+            path = stem + (f".{number}" if number > 1 else "") + self._ending
             with contextlib.suppress(FileExistsError):
                 os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
                 return path
@@ -60,7 +63,7 @@ class Output:
     def drop(self, path: str) -> None:
         """Removes the file made by `reserve` if nothing was written to it."""
         with contextlib.suppress(OSError):
-            if self._is_numbered and os.path.getsize(path) == 0:
+            if not self._overwrites and os.path.getsize(path) == 0:
                 os.unlink(path)
 
     def shown(self, path: str) -> str:

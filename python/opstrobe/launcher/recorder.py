@@ -9,6 +9,7 @@ import functools
 import importlib.util
 import json
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -26,9 +27,11 @@ from opstrobe.compat.torch_import import call_when_imported
 from opstrobe.launcher.machine_roof import measure_roof
 from opstrobe.launcher.output import Output, rank_of_job
 from opstrobe.launcher.own_process import plain_environment, pop_watcher, python_command
+from opstrobe.launcher.processes import StartedProcess, StartedProcesses
 from opstrobe.launcher.program import Program
-from opstrobe.launcher.steps import StepWatch
+from opstrobe.launcher.steps import StepWatch, mark_found
 from opstrobe.recording import bridge, roof, spill
+from opstrobe.results.results import export_trace
 
 # Catchable signals that end a program unless it handles them. Python itself turns SIGINT into an exception.
 _FATAL_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
@@ -58,6 +61,7 @@ class RunRecorder:
         live_socket: int | None,
         archive: tuple[str, str] | None,
         advises: bool,
+        with_processes: bool,
         **what: Any,
     ) -> None:
         self._output = output
@@ -85,7 +89,18 @@ class RunRecorder:
         self._failed = False
         self._mask = threading.local()
         self._watcher = pop_watcher()
-        self._children = 0  # number of processes started by this one, which are not recorded
+        self._children = 0  # number of processes started by this one
+        self._processes = (
+            StartedProcesses(
+                self._what,
+                self._what["spill"],
+                garbage_collections=advises,
+                ends_early=advises or steps is not None,
+            )
+            if with_processes
+            else None
+        )
+        self._apart: list[StartedProcess] = []  # those with separate traces
 
     def arm(self) -> None:
         """From now on the program's import of torch starts the recording, and its end writes the trace."""
@@ -127,6 +142,11 @@ class RunRecorder:
             _say(f"{error}; 'opstrobe doctor' says why")
             raise SystemExit(1) from None
         self._watch = StepWatch(self._end_step, _say)
+        if self._processes is not None:
+            try:
+                self._processes.record(self._watch)
+            except OSError as error:
+                _say(f"processes that the program starts are not recorded: {error}")
 
     def _start(self) -> None:
         profile = opstrobe.profile(
@@ -159,9 +179,7 @@ class RunRecorder:
         if self._profile is None or self._written:
             return
         if self._steps is None:
-            if not self._profile.step_num:
-                self._profile.add_metadata("steps_found_by", "opstrobe run")  # known to src/derive/steps.h
-            self._profile._mark_step(begin, end)
+            mark_found(self._profile, begin, end)
             if not self._has_enough():
                 return
         try:
@@ -203,7 +221,7 @@ class RunRecorder:
         signal.pthread_sigmask(signal.SIG_SETMASK, self._mask.before_fork)
 
     def _forget(self) -> None:
-        """Runs in a forked child, which is not recorded and is to be ended by signals like any process."""
+        """Runs in a forked child, which this recorder does not record and which is to be ended by signals like any process."""
         self._profile = None
         self._written = True
         if self._watch is not None:
@@ -330,6 +348,7 @@ class RunRecorder:
     def _write(self, profile: opstrobe.profile) -> None:
         self._written = True
         _core.live_stop()
+        self._collect_processes(profile)
         if self._wants_roof(profile):
             self._measure_roof(profile)
         path = self._output.reserve()
@@ -356,18 +375,56 @@ class RunRecorder:
         _say(
             f"wrote {shown}: {recording.trace.event_count:,} events, {lost}, {_core.format_bytes(os.path.getsize(path))}"
         )
+        paths = [path, *self._write_apart()]
+        # A process that only waits for its ranks says nothing.
+        trace = self._apart[0].trace if self._apart and not profile.step_num else recording.trace
         if self._advises and not self._output.rank:
-            self._print_advice(recording.trace)
-        elif recording.trace.event_count <= _ADVICE_EVENTS_MAX:
-            self._say_first_finding(recording.trace)
+            self._print_advice(trace)
+        elif trace.event_count <= _ADVICE_EVENTS_MAX:
+            self._say_first_finding(trace)
         self._say_children()
         if self._archive is not None:
-            self._add_to_archive(path, *self._archive)
-        if self._output.rank == 0:
+            for each in paths:
+                self._add_to_archive(each, *self._archive)
+        if self._output.rank == 0 or self._apart:
             directory = self._output.shown(os.path.join(self._output.directory, "")) or os.curdir
             _say(f"to view all ranks, when they have ended: opstrobe serve --open {shlex.quote(directory)}")
         elif not self._open_viewer and self._output.rank is None:
             _say(f"to view it: opstrobe serve --open {shlex.quote(shown)}")
+
+    def _collect_processes(self, profile: opstrobe.profile) -> None:
+        """Gets what the processes recorded that the program started."""
+        if self._processes is None:
+            return
+        started = self._processes.collect()
+        self._children -= self._processes.recorded
+        self._apart = sorted(
+            (process for process in started if process.is_apart), key=lambda process: (process.rank or 0, process.name)
+        )
+        if self._apart:
+            profile.add_metadata_json(
+                "recorded_apart", str(len(self._apart))
+            )  # known to src/analyze/advice/rule_in_step.c
+        joined = [(process.name, process.trace) for process in started if not process.is_apart]
+        if joined and profile.profiler is not None:
+            profile.profiler.add_processes(joined)
+
+    def _write_apart(self) -> list[str]:
+        """Writes the traces of processes that have their own, and returns their paths."""
+        paths = []
+        for process in self._apart:
+            part = f"rank{process.rank}" if process.rank is not None else re.sub(r"[^\w.-]", "_", process.name)
+            path = self._output.reserve(part)
+            try:
+                export_trace(process.trace, path)
+            except (OSError, MemoryError) as error:
+                self._output.drop(path)
+                _say(f"the trace of {process.name} was not written: {error}")
+                continue
+            size = _core.format_bytes(os.path.getsize(path))
+            _say(f"wrote {self._output.shown(path)}: {process.trace.event_count:,} events of {process.name}, {size}")
+            paths.append(path)
+        return paths
 
     def _wants_roof(self, profile: opstrobe.profile) -> bool:
         """Whether to measure what this machine can compute and move, which advice compares operators with. Only once for a
@@ -448,7 +505,7 @@ class RunRecorder:
             _say(f"cannot serve '{path}': {error}")
 
     def _say_children(self) -> None:
-        if self._children:
+        if self._children > 0:
             were = "child process ran and was" if self._children == 1 else "child processes ran and were"
             _say(f"{self._children} {were} not recorded; to record one, use 'opstrobe run' or opstrobe.profile in it")
 

@@ -13,6 +13,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+import opstrobe
 from opstrobe import _core
 
 # Sources of step ends, in order of priority: a better source replaces the others. step_marks.c has the number of _OPTIMIZER.
@@ -25,6 +26,13 @@ def _with_subclasses(of: type) -> list[Any]:
     for each in classes:
         classes += each.__subclasses__()
     return classes
+
+
+def mark_found(profile: opstrobe.profile, begin: int, end: int) -> None:
+    """Marks a step that a watch found, from one tick to another."""
+    if not profile.step_num:
+        profile.add_metadata("steps_found_by", "opstrobe run")  # known to src/derive/steps.h
+    profile._mark_step(begin, end)
 
 
 class StepWatch:

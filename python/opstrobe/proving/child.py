@@ -228,6 +228,7 @@ def _record(task: Task, program: Program) -> None:
         live_socket=None,
         archive=None,
         advises=False,
+        with_processes=False,
         record_shapes=True,
         profile_memory=True,
         with_stack=True,

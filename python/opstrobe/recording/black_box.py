@@ -15,7 +15,7 @@ import opstrobe
 from opstrobe import _core
 from opstrobe._warn import warn
 from opstrobe.blackbox import triggers
-from opstrobe.recording import spill
+from opstrobe.recording import spill as recording_files
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,29 +31,10 @@ _LEAST_BYTES = 2**20
 _LEFT_BEHIND_MAX = 4  # limit on kept recordings of killed programs, which occupy memory
 
 
-def directory() -> str:
-    """The default directory of recordings: a private directory in shared memory, or else on disk."""
-    given = os.environ.get("OPSTROBE_BLACK_BOX_DIR")
-    if given:
-        return os.path.abspath(given)
-    memory = "/dev/shm"
-    return os.path.join(memory if os.access(memory, os.W_OK) else "/tmp", f"opstrobe-{os.getuid()}")
-
-
-def _make_private(path: str) -> None:
-    """Creates the directory. Raises OSError if it belongs to another user, who could then read what is recorded."""
-    os.makedirs(path, mode=0o700, exist_ok=True)
-    seen = os.lstat(path)
-    if seen.st_uid != os.getuid():
-        raise PermissionError(
-            f"the directory '{path}' belongs to another user; set OPSTROBE_BLACK_BOX_DIR to a directory of yours"
-        )
-
-
 def _remove_old(path: str) -> None:
     """Removes all but the newest recordings of killed programs."""
     with contextlib.suppress(OSError):
-        left = sorted(spill.left_behind(path), key=os.path.getmtime)
+        left = sorted(recording_files.left_behind(path), key=os.path.getmtime)
         for old in left[:-_LEFT_BEHIND_MAX]:
             os.unlink(old)
 
@@ -133,7 +114,7 @@ class black_box:
             raise ValueError(f"seconds must be a positive number, not {seconds}")
         self.seconds = seconds
         self.max_bytes = parse_bytes(max_bytes)
-        self._directory = directory() if spill is None else os.path.abspath(os.fspath(spill))
+        self._directory = recording_files.shared_directory() if spill is None else os.path.abspath(os.fspath(spill))
         self._on = triggers.checked(on)
         self._hang_seconds = hang_seconds
         self.budget = parse_budget(budget)
@@ -153,7 +134,7 @@ class black_box:
         recording file cannot be used."""
         if self._profile is not None:
             raise RuntimeError("this black box is recording already")
-        _make_private(self._directory)
+        recording_files.make_private(self._directory)
         _remove_old(self._directory)
         profile = opstrobe.profile(
             profile_memory=True,
@@ -212,7 +193,7 @@ class black_box:
         try:
             triggers.start(
                 self._incidents,
-                page=self.path.removesuffix(spill.SUFFIX) + triggers.PAGE_SUFFIX,
+                page=self.path.removesuffix(recording_files.SUFFIX) + triggers.PAGE_SUFFIX,
                 recording=self.path,
                 on=self._on,
                 hang_seconds=self._hang_seconds,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recording files: their paths, and files left behind by killed programs."""
+"""Recording files: their directories and paths, and files left behind by killed programs."""
 
 from __future__ import annotations
 
@@ -11,9 +11,26 @@ import os
 import re
 import sys
 
+from opstrobe import _core
+
 SUFFIX = ".oprec"
 
 _numbers = itertools.count(1)
+
+
+def shared_directory() -> str:
+    """The default directory of recordings for which the user chose none: private, in shared memory or else on disk."""
+    return os.path.abspath(_core.black_box_directory())
+
+
+def make_private(path: str) -> None:
+    """Creates the directory. Raises OSError if it belongs to another user, who could then read what is recorded."""
+    os.makedirs(path, mode=0o700, exist_ok=True)
+    seen = os.lstat(path)
+    if seen.st_uid != os.getuid():
+        raise PermissionError(
+            f"the directory '{path}' belongs to another user; set OPSTROBE_BLACK_BOX_DIR to a directory of yours"
+        )
 
 
 def new_path(directory: str | os.PathLike[str]) -> str:

@@ -19,6 +19,7 @@ from opstrobe.results.results import Results, export_trace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
     from opstrobe.recording.session_config import SessionConfig
@@ -99,6 +100,7 @@ class Recording(Configured, Results):
         self._spill_path: str | None = None  # path of the recording file
         self._spill_pid = 0  # the process that it belongs to
         self._spill_warned = False
+        self.gives_way = False  # to a recording that the program itself starts
 
     @property
     def record_shapes(self) -> bool:
@@ -111,6 +113,9 @@ class Recording(Configured, Results):
     def prepare(self, trace_id: str) -> None:
         """Prepares everything so that `start` is quick."""
         begin = time.perf_counter_ns()
+        running = _running() if _running else None
+        if running is not None and running.gives_way:
+            running.discard()
         self.trace_id = trace_id
         self._with_torch = sys.modules.get("torch") is not None
         if self._with_torch:
@@ -274,6 +279,12 @@ class Recording(Configured, Results):
         if self.use_device is not None:
             problem = problem or session.device_problem
         self._warn_of_gaps(self.trace, session.displaced, problem)
+
+    def add_processes(self, named: Sequence[tuple[str, _core.Trace]]) -> None:
+        """Adds what processes recorded that this one has started."""
+        assert self.trace is not None
+        self.trace = self.trace.with_processes(named)
+        self._events = None
 
     def discard(self) -> None:
         """Ends the window without a trace."""
