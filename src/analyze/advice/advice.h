@@ -208,6 +208,7 @@ struct advice_finding {
 	double noise;             /* standard error of the gain between steps, relative to it; 0: unknown */
 	double lower_pct, upper_pct; /* the interval of the gain; set by advice_set_interval() */
 	struct advice_proof proof;
+	bool general;             /* as that of the rule, unless the evidence names a cause */
 	bool always;              /* report regardless of the gain, with at least this severity */
 	enum advice_severity severity_min;
 	size_t where_count;
@@ -292,6 +293,7 @@ struct advice_loop {
 	int64_t span_ns;      /* its time without the overhead of recording */
 	int64_t inside_ns;    /* time of the calls in it; the rest is self time of its function */
 	int64_t backward_ns;
+	int64_t apart_ns;     /* time of calls without operators that take long, such as copy.deepcopy */
 	int64_t operators_ns, work_ns; /* time of the outermost operators: total, and beyond the overhead of their calls */
 	int64_t typical_ns;            /* total, without what other work on the machine adds to single operators */
 	int64_t dependent_ns;          /* time of operators that require results of an earlier iteration */
@@ -785,6 +787,7 @@ struct advice_result {
 	enum advice_confidence confidence; /* default: that of the rule */
 	enum advice_bound bound;           /* likewise */
 	const char *detail;          /* beginning of the advice; NULL: none */
+	bool general;                /* default: that of the rule */
 	uint32_t also[ADVICE_ALSO_MAX]; /* rows without cost at which the cause is set, whose lines are listed second */
 	size_t also_count;
 	bool always;                 /* report regardless of the gain, with at least the severity */

@@ -351,6 +351,17 @@ static bool find_small_loops(struct advice *advice)
 	return done;
 }
 
+/* Minimum time of a call without operators that is no part of handling a row. */
+#define APART_NS_MIN 50000
+
+/* Returns true for the outermost call without operators, if it takes long. */
+static bool is_apart(const struct advice *advice, uint32_t row)
+{
+	uint32_t parent = advice->events->parent[row];
+
+	return !advice->operator_ns[row] && parent != OPS_NONE && advice->operator_ns[parent] && advice_ns(advice, row) >= APART_NS_MIN;
+}
+
 /* Resets what weigh_rows() sums up. */
 static void reset_loops(struct search *search, struct advice *advice)
 {
@@ -360,7 +371,7 @@ static void reset_loops(struct search *search, struct advice *advice)
 		/* The slot exists, so this allocates nothing. In the end it has the first loop of the call. */
 		*ops_map_slot(&search->next_loop, loop->parent, 0) = (uint32_t)i;
 		loop->span_ns = advice_cost_ns(advice, loop->start_ns, loop->end_ns);
-		loop->inside_ns = loop->backward_ns = loop->operators_ns = loop->typical_ns = loop->work_ns = 0;
+		loop->inside_ns = loop->apart_ns = loop->backward_ns = loop->operators_ns = loop->typical_ns = loop->work_ns = 0;
 		loop->operators = loop->all_operators = loop->in_place = 0;
 		loop->slices = loop->reads = loop->chooses = loop->looks_up = false;
 	}
@@ -381,6 +392,8 @@ static bool weigh_rows(struct search *search, struct advice *advice)
 			loop->backward_ns = ops_sum(loop->backward_ns, advice->backward_ns[row]);
 			loop->span_ns = ops_sum(loop->span_ns, advice->device_ns[row]);
 		}
+		if (is_apart(advice, row))
+			loop->apart_ns = ops_sum(loop->apart_ns, advice_ns(advice, row));
 		loop->span_ns = ops_difference(loop->span_ns, ops_sum(advice_recording_ns(advice, row), advice->lost_ns[row]));
 		if (!advice_is_operator(advice, row))
 			continue;

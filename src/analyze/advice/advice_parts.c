@@ -67,20 +67,10 @@ static int64_t viewed_elements(const struct advice *advice, uint32_t row, const 
 	return -1;
 }
 
-bool advice_parts_follow(struct advice_parts *parts, const struct advice *advice, uint32_t row, uint64_t address, uint64_t number, uint64_t base)
+static bool parts_add(struct advice_parts *parts, uint64_t address, uint64_t number, uint64_t key, int64_t elements, bool several)
 {
-	uint64_t key = parts_mix(parts_mix(advice->events->name[row] + 1, advice->events->inputs[row]), base);
-	struct ops_input tensor;
-	struct advice_part *part;
-	int64_t elements;
-	bool several;
+	struct advice_part *part = part_slot(parts, address, elements, true);
 
-	if (!address || !advice_input(advice, row, 0, &tensor) || !ops_input_is_tensor(tensor.tag))
-		return true;
-	elements = viewed_elements(advice, row, &tensor, &several);
-	if (elements <= 0)
-		return true;
-	part = part_slot(parts, address, elements, true);
 	if (!part)
 		return false;
 	if (part->read || part->number != number)
@@ -88,6 +78,40 @@ bool advice_parts_follow(struct advice_parts *parts, const struct advice *advice
 	part->several |= several || (part->key && part->key != key);
 	part->key = part->key && part->key != key ? parts_mix(part->key, key) : key;
 	return true;
+}
+
+/* Adds the views of aten::split_with_sizes(tensor, sizes, dimension). */
+static bool parts_add_sizes(struct advice_parts *parts, const struct advice *advice, uint32_t row, const struct ops_input *tensor, uint64_t address,
+                            uint64_t number, uint64_t key)
+{
+	struct ops_input sizes, dimension;
+	int64_t elements = advice_input_elements(tensor), at, size;
+	bool done = true;
+
+	if (!advice_input(advice, row, 1, &sizes) || sizes.tag != OPS_INPUT_INT_LIST || !advice_input(advice, row, 2, &dimension) ||
+	    dimension.tag != OPS_INPUT_INT)
+		return true;
+	at = ops_input_int(&dimension, 0) + (ops_input_int(&dimension, 0) < 0 ? tensor->n : 0);
+	size = at >= 0 && at < tensor->n ? ops_input_int(tensor, (size_t)at) : 0;
+	for (size_t i = 0; done && size > 0 && i < sizes.n; i++)
+		done = ops_input_int(&sizes, i) <= 0 ||
+		       parts_add(parts, address, number, parts_mix(key, i), elements / size * ops_input_int(&sizes, i), false);
+	return done;
+}
+
+bool advice_parts_follow(struct advice_parts *parts, const struct advice *advice, uint32_t row, uint64_t address, uint64_t number, uint64_t base)
+{
+	uint64_t key = parts_mix(parts_mix(advice->events->name[row] + 1, advice->events->inputs[row]), base);
+	struct ops_input tensor;
+	int64_t elements;
+	bool several;
+
+	if (!address || !advice_input(advice, row, 0, &tensor) || !ops_input_is_tensor(tensor.tag))
+		return true;
+	if (ops_string_is(advice_name(advice, row), "aten::split_with_sizes"))
+		return parts_add_sizes(parts, advice, row, &tensor, address, number, key);
+	elements = viewed_elements(advice, row, &tensor, &several);
+	return elements <= 0 || parts_add(parts, address, number, key, elements, several);
 }
 
 void advice_parts_release(struct advice_parts *parts)

@@ -483,6 +483,7 @@ static bool advice_report_push(struct advice_result *result, struct advice_findi
 	added = done ? OPS_ARRAY_PUSH(&result->findings) : NULL;
 	finding.rule = result->rule;
 	finding.bound = result->bound;
+	finding.general = result->general;
 	if (added)
 		*added = finding;
 	return added != NULL;
@@ -567,7 +568,7 @@ static double weighted_ms(const struct advice_finding *finding)
 {
 	double ms = finding->gain_pct < GAIN_LOW_PCT ? 0 : finding->gain_ms;
 
-	ms /= finding->rule->usual ? 3 : finding->rule->general ? 2 : 1;
+	ms /= finding->rule->usual ? 3 : finding->general ? 2 : 1;
 	return finding->confidence == ADVICE_UNSURE ? ms / 2 : ms;
 }
 

@@ -155,7 +155,7 @@ void advice_claim_self(struct advice_result *result, uint32_t row, int64_t ns)
 bool advice_result_init(struct advice_result *result, const struct advice_rule *rule, const struct advice *advice,
                         struct advice_report *report, uint8_t *claimed)
 {
-	*result = (struct advice_result){.advice = advice, .report = report, .rule = rule, .confidence = rule->confidence, .bound = rule->bound,
+	*result = (struct advice_result){.advice = advice, .report = report, .rule = rule, .confidence = rule->confidence, .bound = rule->bound, .general = rule->general,
 	                                 .claimed = claimed};
 	if (claimed)
 		memset(claimed, 0, advice->events->count);

@@ -116,6 +116,10 @@ static uint64_t add_growing(struct growing_search *search, struct advice_result 
 	return count;
 }
 
+/* What adds to the work of later steps. */
+static const char *const registering[] = {"*: Module.register_forward_hook", "*: Module.register_forward_pre_hook", "*: Module.register_full_backward_hook",
+                                          "*: Module.register_full_backward_pre_hook", "*: Tensor.register_hook", NULL};
+
 static bool rule_growing_find(const struct advice *advice, struct advice_result *result)
 {
 	struct growing_search search = {0};
@@ -126,10 +130,12 @@ static bool rule_growing_find(const struct advice *advice, struct advice_result 
 		done = count_calls(&search, advice);
 		for (size_t i = 0; i < search.lines.count; i++)
 			search.lines.items[i].last_beat = OPS_NONE;
-		if (done && add_growing(&search, result, &most))
+		if (done && add_growing(&search, result, &most)) {
+			advice_list_calls(result, registering);
 			done = advice_report_costs(result, "Operators at these lines run more often in each step than in the one before, up to %u times after %u in the "
 			                           "first. The additional calls take %s.",
 			                           search.lines.items[most].before, search.lines.items[most].first, advice_cost(result).text);
+		}
 	}
 	OPS_ARRAY_RELEASE(&search.lines);
 	ops_map_release(&search.by_line);

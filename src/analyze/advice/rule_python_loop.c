@@ -50,11 +50,14 @@ static bool is_layers(const struct advice *advice, const struct advice_loop *loo
 	return calls_different_modules(loop) && (loop->recurrent || !(advice->has & ADVICE_NEEDS_STORAGES));
 }
 
-/* Python code takes most of the loop, so that larger operators would change little. A loop over rows would not need that code, either. */
+/* Python code takes most of the loop, so that larger operators would change little. A loop over rows would not need that code, either, unless
+ * it is in calls that compute something else. */
 #define OPERATORS_SHARE 8
 
 static bool is_python(const struct advice_loop *loop)
 {
+	if (loop->apart_ns > loop->span_ns / 2)
+		return true;
 	return !loop->slices && loop->operators_ns < loop->span_ns / OPERATORS_SHARE;
 }
 

@@ -181,12 +181,23 @@ static const char *const names[] = {
 	"aten::_local_scalar_dense", "<built-in method cpu of Tensor>", "<built-in method numpy of Tensor>",
 	"aten::equal", NULL};
 
+/* The first two names. */
+#define FORMATS_MAX 2
+
 static bool find_host(struct advice_result *result)
 {
 	const struct advice *advice = result->advice;
+	int64_t formats_ns = 0;
 
-	for (uint32_t row = 0; row < advice->events->count; row++)
-		advice_add_outermost(result, row, result->which[advice->events->name[row]] && !belongs_elsewhere(advice, row), 0);
+	for (uint32_t row = 0; row < advice->events->count; row++) {
+		uint8_t which = result->which[advice->events->name[row]];
+
+		if (advice_add_outermost(result, row, which && !belongs_elsewhere(advice, row), 0) && which <= FORMATS_MAX)
+			formats_ns = ops_sum(formats_ns, advice_left_ns(advice, row));
+	}
+	if (formats_ns > result->tally.ns / 2)
+		result->detail = "Most of that is for formatting tensors as text. An f-string does so even if a logger drops the message: pass the tensor as an "
+				 "argument (log.debug(\"%s\", x)), or ask log.isEnabledFor() first. ";
 	return add_figures(result) && (!result->advice->flow || !result->tally.events || add_preparation(result)) && add_readers(result) &&
 	       advice_report_costs(result, "Each step reads values of tensors, or computes statistics for that on the "
 	                                   "same line, in %s. With operators whose results nothing else reads, that takes %s.",

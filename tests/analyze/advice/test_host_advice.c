@@ -916,6 +916,57 @@ static void add_report(struct device_trace *trace, double us, bool cause)
 	device_trace_host(trace, "cpu_op", "aten::mm", us + 6000, 9000);
 }
 
+/* An f-string with tensors, or a number of one. */
+static void add_message(struct device_trace *trace, double us, bool cause)
+{
+	device_trace_add(trace, "python_function", "train.py(3): train", 1, 1, us + 5, 20000, "\"Python id\": 1");
+	device_trace_add(trace, "python_function", cause ? "torch/_tensor.py(1120): Tensor.__format__" : "<built-in method item of Tensor object>", 1, 1,
+	                 us + 10, 5000, "\"Python id\": 2, \"Python parent id\": 1");
+	device_trace_host(trace, "cpu_op", "aten::item", us + 1100, 3000);
+	device_trace_host(trace, "cpu_op", "aten::mm", us + 6000, 9000);
+}
+
+static void says_that_tensors_become_text(void **state)
+{
+	(void)state;
+	for (int cause = 0; cause < 2; cause++) {
+		struct device_trace trace;
+		char *json;
+
+		open_trace(&trace, "\"threads\": 1, \"memory_limit_bytes\": 1000000000");
+		for (int step = 0; step < STEPS; step++) {
+			device_trace_step(&trace, step, 10 + 30000 * step, 29990);
+			add_message(&trace, 10 + 30000 * step, cause);
+		}
+		json = device_trace_advise(&trace);
+		assert_true(finding_ms(json, "synchronising-calls") > 2);
+		assert_int_equal(strstr(json, "log.isEnabledFor()") != NULL, cause);
+		ops_free(json);
+	}
+}
+
+/* Two hundred calls of a function of a package, of 80 or 40 us each, in a loop around a selection and operators. */
+static void add_copies(struct device_trace *trace, double us, bool cause)
+{
+	device_trace_add(trace, "python_function", "train.py(3): train", 1, 1, us + 5, 29000, "\"Python id\": 1");
+	for (int i = 0; i < 200; i++) {
+		double at = us + 10 + 120 * i;
+
+		device_trace_add(trace, "python_function", "/lib/python3.11/copy.py(128): deepcopy", 1, 1, at, cause ? 80 : 40,
+		                 "\"Python id\": 2, \"Python parent id\": 1, \"CallFrom\": \"train.py:7\"");
+		device_trace_add(trace, "cpu_op", "aten::select", 1, 1, at + 90, 10, "\"Python parent id\": 1, \"CallFrom\": \"train.py:8\"");
+		device_trace_add(trace, "cpu_op", "aten::add", 1, 1, at + 105, 10, "\"Python parent id\": 1, \"CallFrom\": \"train.py:8\"");
+	}
+}
+
+static void counts_many_short_calls_of_a_package(void **state)
+{
+	(void)state;
+	assert_true(gain_of_steps("python-in-step", add_copies, true) >= 16); /* and the time in between */
+	assert_true(gain_of_steps("python-loop-over-rows", add_copies, true) < 0);
+	assert_true(gain_of_steps("python-loop-over-rows", add_copies, false) > 10);
+}
+
 static void counts_functions_that_only_read(void **state)
 {
 	(void)state;
@@ -1126,7 +1177,7 @@ int main(void)
 	                                   cmocka_unit_test(finds_tokens_computed_again),
 	                                   cmocka_unit_test(finds_memory_near_its_limit),
 	                                   cmocka_unit_test(knows_output_by_its_calls), cmocka_unit_test(knows_messages_by_their_function),
-	                                   cmocka_unit_test(finds_assignments_to_slices), cmocka_unit_test(finds_products_that_are_slow_in_each_step), cmocka_unit_test(finds_idle_processors), cmocka_unit_test(finds_collections), cmocka_unit_test(doubts_one_long_collection),
+	                                   cmocka_unit_test(finds_assignments_to_slices), cmocka_unit_test(says_that_tensors_become_text), cmocka_unit_test(counts_many_short_calls_of_a_package), cmocka_unit_test(finds_products_that_are_slow_in_each_step), cmocka_unit_test(finds_idle_processors), cmocka_unit_test(finds_collections), cmocka_unit_test(doubts_one_long_collection),
 	                                   cmocka_unit_test(gives_nodes_the_time_between),
 	                                   cmocka_unit_test(finds_graphs_gone_through_again),
 	                                   cmocka_unit_test(finds_slow_first_steps), cmocka_unit_test(subtracts_waits),

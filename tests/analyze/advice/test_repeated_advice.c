@@ -125,6 +125,52 @@ static void follows_parts_through_local_operators(void **state)
 	assert_float_equal(gain_of("unread-part", cropped, false), 0.9 * 0.3, 0.001);
 }
 
+/* aten::split_with_sizes of a row. */
+static void split(struct writer *w, uint64_t address, const int64_t *sizes, uint16_t count)
+{
+	struct ops_new_event event = scene_event(w->b, 0, "aten::split_with_sizes", w->now_ns, w->now_ns + 1000);
+	struct ops_storage storage = {.address = address};
+	int64_t shape[4] = {1, 0, 1, 1};
+	struct list list;
+
+	for (size_t i = 0; i < count; i++)
+		shape[1] += sizes[i];
+	storage.bytes = 4 * (uint64_t)shape[1];
+	list_open(&list, 3);
+	put_tensor(&list, 6, 2, shape);
+	put_int_list(&list, count, sizes);
+	put_int(&list, 1);
+	event.inputs = ops_builder_inputs(w->b, list.bytes, list.size);
+	event.storages = ops_builder_string(w->b, (const char *)&storage, sizeof(storage));
+	ops_builder_event(w->b, &event);
+	w->now_ns += 2000;
+}
+
+/* Two evaluations at a point, which is split in parts of which two have equal sizes, or at two points. */
+static void evaluations(struct writer *w, bool cause)
+{
+	static const int64_t sizes[] = {500, 300, 100, 100};
+
+	for (uint64_t i = 0; i < 2; i++) {
+		uint64_t point = cause ? INPUT : INPUT + 0x1000 * i;
+
+		split(w, point, sizes, 4);
+		for (unsigned k = 0; k < 4; k++) {
+			allocate(w, LARGE + 0x1000 * k, 4000);
+			USE(w, "aten::exp", 50000, -1, {point, 1, sizes[k], 4000, false});
+		}
+		for (unsigned k = 0; k < 4; k++)
+			allocate(w, LARGE + 0x1000 * k, -4000);
+	}
+}
+
+static void follows_parts_of_a_split(void **state)
+{
+	(void)state;
+	assert_true(gain_of("repeated-work", evaluations, true) > 0.15);
+	assert_true(gain_of("repeated-work", evaluations, false) < 0);
+}
+
 /* Twenty lookups of one row each in separate tables, or in a table that is the previous result. */
 static void lookups(struct writer *w, bool cause)
 {
@@ -405,6 +451,7 @@ int main(void)
 		cmocka_unit_test(knows_memory_of_other_libraries),
 		cmocka_unit_test(knows_that_threads_reuse_memory),
 		cmocka_unit_test(follows_parts_through_local_operators),
+		cmocka_unit_test(follows_parts_of_a_split),
 		cmocka_unit_test(finds_modules_that_can_be_joined), cmocka_unit_test(leaves_out_generators),
 		cmocka_unit_test(doubts_loops_whose_iterations_depend_on_each_other),
 		cmocka_unit_test(finds_tensors_of_equal_size_that_grow),
