@@ -351,7 +351,7 @@ static bool find_small_loops(struct advice *advice)
 	return done;
 }
 
-/* Minimum time of a call without operators that is no part of handling a row. */
+/* Minimum time of a call without operators that handling a row does not need. */
 #define APART_NS_MIN 50000
 
 /* Returns true for the outermost call without operators, if it takes long. */
