@@ -14,6 +14,7 @@ import inspect
 import json
 import os
 import sys
+import tempfile
 import threading
 import time
 
@@ -34,6 +35,8 @@ _LOCK = "recording"  # name of a file that the process of the program keeps lock
 _ABOUT = "started_process"  # key of the metadata that describes a process
 _PROCESSES_MAX = 64  # more are not recorded
 _MAX_BYTES_LEAST = 1 << 20
+_SHARED_BYTES_MIN = 1 << 30
+_LONG_BYTES = 1 << 28  # reading as many takes seconds
 _CLOSING_S = 2.0  # time for processes to end their recordings
 
 
@@ -72,7 +75,7 @@ class StartedProcesses:
         """From now on processes that are started are recorded. OSError if their files cannot be made."""
         global _watch
         _watch = watch
-        base = spill.shared_directory() if self._spill_directory is None else os.path.abspath(self._spill_directory)
+        base = _private_directory() if self._spill_directory is None else os.path.abspath(self._spill_directory)
         spill.make_private(base)
         _remove_abandoned(base)
         self._directory = os.path.join(base, f"processes.{self._pid}")
@@ -80,7 +83,7 @@ class StartedProcesses:
         self._lock = os.open(os.path.join(self._directory, _LOCK), os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
         fcntl.flock(self._lock, fcntl.LOCK_EX)
         stack = self._what["with_stack"]
-        limit = self._what["max_bytes"] or _core.memory_limit() // 4
+        limit = min(self._what["max_bytes"] or _core.memory_limit() // 4, _free_bytes(base))
         options = {
             **self._what,
             "with_stack": {name: getattr(stack, name) for name in stack.__slots__} if stack else None,
@@ -93,9 +96,9 @@ class StartedProcesses:
         os.environ[_VARIABLE] = json.dumps(options)
         _watch_processes()
 
-    def collect(self) -> list[StartedProcess]:
+    def collect(self, say: Callable[[str], None]) -> list[StartedProcess]:
         """Ends the recordings of all processes, and returns those that recorded anything, in the order of their start. Can be called
-        once."""
+        once. `say` prints a message for the user if that takes long."""
         os.environ.pop(_VARIABLE, None)
         if self._directory is None or os.getpid() != self._pid:
             return []
@@ -104,12 +107,19 @@ class StartedProcesses:
         found = []
         paths = glob.glob(os.path.join(glob.escape(self._directory), "*" + spill.SUFFIX))
         self._wait_for_ends(paths)
+        if sum(map(os.path.getsize, paths)) >= _LONG_BYTES:
+            say(f"reading what {len(paths)} processes recorded …")
         for path in paths:
-            with contextlib.suppress(ValueError, KeyError, OSError):  # of a process that was killed as it started
+            try:
                 process = StartedProcess(_core.read_trace(path))
-                self.recorded += 1
-                if process.trace.event_count > 1:  # the session itself is one
-                    found.append(process)
+            except (ValueError, KeyError, OSError):  # of a process that was killed as it started
+                continue
+            except MemoryError:
+                say("out of memory: what a process recorded is left out; --max-bytes limits it")
+                continue
+            self.recorded += 1
+            if process.trace.event_count > 1:  # the session itself is one
+                found.append(process)
         _remove(self._directory)
         return _join_workers(sorted(found, key=lambda process: process.trace.start_ns))
 
@@ -118,6 +128,20 @@ class StartedProcesses:
         end_s = time.monotonic() + _CLOSING_S
         while self._ends_early and time.monotonic() < end_s and any(map(_is_locked, paths)):
             time.sleep(0.01)
+
+
+def _free_bytes(directory: str) -> int:
+    room = os.statvfs(directory)
+    return room.f_bavail * room.f_frsize
+
+
+def _private_directory() -> str:
+    """In shared memory if there is much of it: workers of loaders pass their tensors through it."""
+    directory = spill.shared_directory()
+    spill.make_private(directory)
+    if _free_bytes(directory) >= _SHARED_BYTES_MIN:
+        return directory
+    return os.path.join(tempfile.gettempdir(), os.path.basename(directory))
 
 
 def _join_workers(processes: list[StartedProcess]) -> list[StartedProcess]:

@@ -396,7 +396,7 @@ class RunRecorder:
         """Gets what the processes recorded that the program started."""
         if self._processes is None:
             return
-        started = self._processes.collect()
+        started = self._processes.collect(_say)
         self._children -= self._processes.recorded
         self._apart = sorted(
             (process for process in started if process.is_apart), key=lambda process: (process.rank or 0, process.name)
@@ -407,7 +407,12 @@ class RunRecorder:
             )  # known to src/analyze/advice/rule_in_step.c
         joined = [(process.name, process.trace) for process in started if not process.is_apart]
         if joined and profile.profiler is not None:
-            profile.profiler.add_processes(joined)
+            try:
+                profile.profiler.add_processes(joined)
+            except MemoryError:  # the program's own recording matters more
+                _say(
+                    f"out of memory: what {len(joined)} processes recorded is left out; --one-process records none of it"
+                )
 
     def _write_apart(self) -> list[str]:
         """Writes the traces of processes that have their own, and returns their paths."""
