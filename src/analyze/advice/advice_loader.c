@@ -88,10 +88,10 @@ static int64_t loader_work_ns(const struct advice *advice)
 #define CAUSE_MIN 0.25
 
 /* Rules about the loader as a whole, the machine or the complete program say nothing about what the loader does, and general ones
- * nothing about the cause. */
+ * nothing about the cause. What workers do about waits, the rule about the loader says. */
 static bool applies_inside(const struct advice_rule *rule)
 {
-	static const char *const outside[] = {"loader-*", "thread-count", "slow-first-steps", "slow-settings", "gc-pauses", "memory-*", NULL};
+	static const char *const outside[] = {"loader-*", "thread-count", "slow-first-steps", "slow-settings", "gc-pauses", "memory-*", "waiting-in-step", NULL};
 
 	return rule->find && !rule->general && !advice_text_like((struct ops_string){rule->id, strlen(rule->id)}, outside);
 }
