@@ -65,6 +65,7 @@
 	X(function)       \
 	X(repeat)         \
 	X(small_changes)  \
+	X(after_loop)     \
 	X(prefix)         \
 	X(frozen)         \
 	X(optimizer)      \

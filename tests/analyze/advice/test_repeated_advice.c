@@ -206,6 +206,37 @@ static void finds_modules_that_can_be_joined(void **state)
 	assert_true(gain_of("python-loop-over-rows", lookups, false) < 0);
 }
 
+/* Ten products with one matrix in a call of a function, of which the first is quick. The results are read behind them, or by the next
+ * iteration. */
+static void words(struct writer *w, bool cause)
+{
+	struct ops_new_event call = scene_event(w->b, 0, "train.py(9): forward", w->now_ns, w->now_ns + 900000);
+
+	call.kind = OPS_EVENT_PYTHON_FUNCTION;
+	ops_builder_event(w->b, &call);
+	w->now_ns += 1000;
+	for (unsigned i = 0; i < 10; i++) {
+		uint64_t result = 0x2000000u + 0x10000u * i;
+
+		if (!cause && i)
+			USE(w, "aten::tanh", 1000, -1, {result - 0x10000u, 16, 100, 0, false});
+		allocate(w, result, 6400);
+		USE(w, "aten::mm", i ? 50000 : 20000, -1, {INPUT, 16, 1000, 0, false}, {WEIGHT, 1000, 100, 0, false});
+		USE(w, "aten::add_", 1000, -1, {INPUT, 16, 1000, 0, true});
+	}
+	USE(w, "aten::stack", 5000, -1, {0x2000000u, 16, 100, 0, false}, {0x2010000u, 16, 100, 0, false});
+	for (unsigned i = 0; i < 10; i++)
+		allocate(w, 0x2000000u + 0x10000u * i, -6400);
+	w->now_ns = call.end_ns + 1000;
+}
+
+static void finds_layers_that_can_run_behind_their_loop(void **state)
+{
+	(void)state;
+	assert_float_equal(gain_of("layer-in-loop", words, true), 9 * 0.03, 0.01);
+	assert_true(gain_of("layer-in-loop", words, false) < 0);
+}
+
 /* Twenty iterations that each look up a row by the result of the previous one: an index that was chosen, or a number. */
 static void generated(struct writer *w, bool cause)
 {
@@ -452,6 +483,7 @@ int main(void)
 		cmocka_unit_test(knows_that_threads_reuse_memory),
 		cmocka_unit_test(follows_parts_through_local_operators),
 		cmocka_unit_test(follows_parts_of_a_split),
+		cmocka_unit_test(finds_layers_that_can_run_behind_their_loop),
 		cmocka_unit_test(finds_modules_that_can_be_joined), cmocka_unit_test(leaves_out_generators),
 		cmocka_unit_test(doubts_loops_whose_iterations_depend_on_each_other),
 		cmocka_unit_test(finds_tensors_of_equal_size_that_grow),
