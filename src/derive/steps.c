@@ -590,7 +590,7 @@ bool ops_trace_steps(const struct ops_trace *trace, uint64_t first, uint64_t las
 bool ops_steps_are_part(const struct ops_trace *trace)
 {
 	struct ops_interval extent = ops_extent_of(trace);
-	int64_t from_ns, to_ns;
+	int64_t from_ns = 0, to_ns = 0;
 
 	return ops_trace_steps(trace, 0, INT64_MAX, &from_ns, &to_ns) &&
 	       (double)ops_difference(to_ns, from_ns) < NEARLY_ALL * (double)ops_difference(extent.end_ns, extent.start_ns);
