@@ -201,6 +201,9 @@ static int analyze(const struct request *request)
 		cli_log("opstrobe analyze: %s\n", error.text);
 	if (code == OPS_CORRUPT && *ranks.odd.text)
 		cli_log("opstrobe: %s\n", ranks.odd.text);
+	/* A key to sort by that rows do not have, an AttributeError in Python, is a wrong word here. */
+	if (code == OPS_UNSUPPORTED && !strcmp(request->analysis->id, "key_averages"))
+		code = OPS_INVALID;
 	status = code ? cli_status(code) : cli_print_data(options.format, code, text, size, &error);
 	cli_ranks_release(&ranks);
 	return status;

@@ -86,12 +86,6 @@ static enum ops_code write_sorted(struct analysis_run *run, const struct ops_tra
 
 	if (*sort_by)
 		code = ops_table_sort(trace, NULL, &rows, sort_by, &order, run->error);
-	/* A key that rows do not have, an AttributeError in Python, is a wrong option here. */
-	if (code == OPS_UNSUPPORTED) {
-		code = OPS_INVALID;
-		if (run->error)
-			run->error->code = code;
-	}
 	if (code)
 		return code;
 	out->copies |= averages->by_shape;
