@@ -202,15 +202,12 @@ def patch_torch() -> Patch:
 def patch_at_import() -> None:
     """Patches torch as soon as the program has imported it: implements OPSTROBE_PATCH=1."""
     global _asked
-    from opstrobe.compat.torch_import import call_when_imported
+    from opstrobe.compat.torch_import import call_with_torch
 
     if _asked:  # Python may read the line that calls this from several directories
         return
     _asked = True
-    if "torch" in sys.modules:
-        _patch_for_good()
-    else:
-        call_when_imported(_patch_for_good)
+    call_with_torch(_patch_for_good)
 
 
 def _patch_for_good() -> None:

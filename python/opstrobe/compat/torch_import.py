@@ -35,6 +35,14 @@ class _TorchImport(MetaPathFinder):
         return spec
 
 
+def call_with_torch(then: Callable[[], None]) -> None:
+    """Calls `then` once: now if the program has imported torch, else at the end of that import."""
+    if "torch" in sys.modules:
+        then()
+    else:
+        call_when_imported(then)
+
+
 def call_when_imported(then: Callable[[], None]) -> None:
     """Calls `then` once, at the end of the program's import of torch, which must not have begun yet."""
     sys.meta_path.insert(0, _TorchImport(then))

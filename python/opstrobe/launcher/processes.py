@@ -13,12 +13,14 @@ import glob
 import inspect
 import json
 import os
+import shutil
 import sys
 import tempfile
 import threading
 import time
 
 from opstrobe import _core
+from opstrobe.compat.torch_import import call_with_torch
 from opstrobe.launcher.output import rank_of_job
 from opstrobe.recording import spill
 
@@ -57,13 +59,10 @@ class StartedProcess:
 
 
 class StartedProcesses:
-    """One per process that `opstrobe run` records. `what` are the options of its profile, except for `spill`."""
+    """One per process that `opstrobe run` records. `what` are the options of its profile."""
 
-    def __init__(
-        self, what: dict[str, Any], spill_directory: str | None, *, garbage_collections: bool, ends_early: bool
-    ):
+    def __init__(self, what: dict[str, Any], *, garbage_collections: bool, ends_early: bool):
         self._what = what
-        self._spill_directory = spill_directory
         self._garbage_collections = garbage_collections
         self._ends_early = ends_early
         self._directory: str | None = None
@@ -75,7 +74,7 @@ class StartedProcesses:
         """From now on processes that are started are recorded. OSError if their files cannot be made."""
         global _watch
         _watch = watch
-        base = _private_directory() if self._spill_directory is None else os.path.abspath(self._spill_directory)
+        base = _private_directory() if self._what["spill"] is None else os.path.abspath(self._what["spill"])
         spill.make_private(base)
         _remove_abandoned(base)
         self._directory = os.path.join(base, f"processes.{self._pid}")
@@ -83,7 +82,7 @@ class StartedProcesses:
         self._lock = os.open(os.path.join(self._directory, _LOCK), os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
         fcntl.flock(self._lock, fcntl.LOCK_EX)
         stack = self._what["with_stack"]
-        limit = min(self._what["max_bytes"] or _core.memory_limit() // 4, _free_bytes(base))
+        limit = min(self._what["max_bytes"] or _core.memory_limit() // 4, shutil.disk_usage(base).free)
         options = {
             **self._what,
             "with_stack": {name: getattr(stack, name) for name in stack.__slots__} if stack else None,
@@ -126,20 +125,15 @@ class StartedProcesses:
     def _wait_for_ends(self, paths: list[str]) -> None:
         """Waits until processes that still run have noticed that their recordings end."""
         end_s = time.monotonic() + _CLOSING_S
-        while self._ends_early and time.monotonic() < end_s and any(map(_is_locked, paths)):
+        while self._ends_early and time.monotonic() < end_s and any(map(spill.is_locked, paths)):
             time.sleep(0.01)
-
-
-def _free_bytes(directory: str) -> int:
-    room = os.statvfs(directory)
-    return room.f_bavail * room.f_frsize
 
 
 def _private_directory() -> str:
     """In shared memory if there is much of it: workers of loaders pass their tensors through it."""
     directory = spill.shared_directory()
     spill.make_private(directory)
-    if _free_bytes(directory) >= _SHARED_BYTES_MIN:
+    if shutil.disk_usage(directory).free >= _SHARED_BYTES_MIN:
         return directory
     return os.path.join(tempfile.gettempdir(), os.path.basename(directory))
 
@@ -157,15 +151,6 @@ def _join_workers(processes: list[StartedProcess]) -> list[StartedProcess]:
     for pid, named in joined.items():
         apart[pid].trace = apart[pid].trace.with_processes(named)
     return others
-
-
-def _is_locked(path: str) -> bool:
-    try:
-        with open(path, "rb") as file:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except OSError:
-        return True
-    return False
 
 
 def _remove(directory: str) -> None:
@@ -200,7 +185,7 @@ def join_at_import() -> None:
         return
     _watched = True
     name = os.path.basename(sys.argv[0]) if sys.argv else "python"
-    _when_torch_is_imported(lambda: _begin({"name": name, "is_loader": False, "parent": os.getppid()}))
+    call_with_torch(lambda: _begin({"name": name, "is_loader": False, "parent": os.getppid()}))
 
 
 def _watch_processes() -> None:
@@ -216,22 +201,13 @@ def _watch_processes() -> None:
     @functools.wraps(inner)
     def bootstrap(process: Any, *args: Any, **kwargs: Any) -> Any:
         about = _describe(process)
-        _when_torch_is_imported(lambda: _begin(about))
+        call_with_torch(lambda: _begin(about))
         try:
             return inner(process, *args, **kwargs)
         finally:
             _end()
 
     BaseProcess._bootstrap = bootstrap  # type: ignore[attr-defined]
-
-
-def _when_torch_is_imported(then: Callable[[], None]) -> None:
-    from opstrobe.compat.torch_import import call_when_imported
-
-    if "torch" in sys.modules:
-        then()
-    else:
-        call_when_imported(then)
 
 
 def _describe(process: Any) -> dict[str, Any]:

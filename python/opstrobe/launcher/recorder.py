@@ -93,7 +93,6 @@ class RunRecorder:
         self._processes = (
             StartedProcesses(
                 self._what,
-                self._what["spill"],
                 garbage_collections=advises,
                 ends_early=advises or steps is not None,
             )

@@ -249,7 +249,7 @@ def start_at_import() -> None:
     limit of the recording, OPSTROBE_BLACK_BOX_BUDGET the limit of its overhead, and OPSTROBE_BLACK_BOX_SAMPLE_MS the
     interval of stack samples."""
     global _of_process
-    from opstrobe.compat.torch_import import call_when_imported
+    from opstrobe.compat.torch_import import call_with_torch
 
     if _of_process is not None:  # Python may read the line that calls this from several directories
         return
@@ -265,10 +265,7 @@ def start_at_import() -> None:
     except ValueError as error:
         _say(f"OPSTROBE_BLACK_BOX has no effect: {error}")
         return
-    if "torch" in sys.modules:
-        _start_of_process()
-    else:
-        call_when_imported(_start_of_process)
+    call_with_torch(_start_of_process)
 
 
 def _start_of_process() -> None:

@@ -43,18 +43,22 @@ def new_path(directory: str | os.PathLike[str]) -> str:
     return os.path.join(folder, f"{name}.{os.getpid()}.{next(_numbers)}{SUFFIX}")
 
 
-def _is_abandoned(path: str) -> bool:
-    """Returns whether no process records into the file any more. A process that does holds a lock on it, and its id is
-    in the file's name."""
-    pid = path.split(".")[-3] if path.count(".") >= 3 else ""
-    if pid.isdecimal() and os.path.exists(f"/proc/{pid}"):
-        return False
+def is_locked(path: str) -> bool:
+    """Returns whether a process records into the file, which it then holds a lock on, or the file cannot be opened."""
     try:
         with open(path, "rb") as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except OSError:
+        return True
+    return False
+
+
+def _is_abandoned(path: str) -> bool:
+    """Returns whether no process records into the file any more. The id of one that does is in the file's name."""
+    pid = path.split(".")[-3] if path.count(".") >= 3 else ""
+    if pid.isdecimal() and os.path.exists(f"/proc/{pid}"):
         return False
-    return True
+    return not is_locked(path)
 
 
 def left_behind(directory: str | os.PathLike[str]) -> list[str]:
