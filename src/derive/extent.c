@@ -39,3 +39,17 @@ size_t ops_thread_count(const struct ops_trace *trace)
 	ops_free(used);
 	return threads;
 }
+
+size_t ops_busiest_track(const struct ops_trace *trace, const int64_t *work_ns)
+{
+	int64_t process = ops_trace_info(trace)->pid;
+	size_t count, most = 0, most_own = OPS_NONE;
+	const struct ops_track *tracks = ops_trace_tracks(trace, &count);
+
+	for (size_t i = 0; i < count; i++) {
+		most = work_ns[i] > work_ns[most] ? i : most;
+		if (work_ns[i] > 0 && tracks[i].pid == process && (most_own == OPS_NONE || work_ns[i] > work_ns[most_own]))
+			most_own = i;
+	}
+	return most_own == OPS_NONE ? most : most_own;
+}

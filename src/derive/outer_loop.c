@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/map.h"
 #include "base/sum.h"
+#include "derive/extent.h"
 #include "derive/modules.h"
 #include "derive/program.h"
 #include "derive/steps.h"
@@ -66,12 +67,11 @@ static bool is_call_of_program(const struct loop_finder *finder, uint32_t row)
 static bool sum_work_of_calls(struct loop_finder *finder)
 {
 	const struct ops_events *events = finder->events;
-	int64_t process = ops_trace_info(finder->trace)->pid, own_ns = 0;
-	size_t count, most = 0;
-	const struct ops_track *tracks = ops_trace_tracks(finder->trace, &count);
+	size_t tracks, most;
 	int64_t *by_track;
 
-	by_track = ops_alloc_zeroed(count + 1, sizeof(*by_track));
+	ops_trace_tracks(finder->trace, &tracks);
+	by_track = ops_alloc_zeroed(tracks + 1, sizeof(*by_track));
 	finder->work_ns = ops_alloc_zeroed(events->count + 1, sizeof(*finder->work_ns));
 	for (size_t row = by_track && finder->work_ns ? events->count : 0; row-- > 0;) {
 		uint32_t parent = events->parent[row];
@@ -83,12 +83,7 @@ static bool sum_work_of_calls(struct loop_finder *finder)
 			finder->work_ns[row] = duration_of_call(finder, (uint32_t)row);
 		*around = ops_sum(*around, finder->work_ns[row]);
 	}
-	for (size_t i = 0; by_track && i < count; i++)
-		own_ns = tracks[i].pid == process ? ops_sum(own_ns, by_track[i]) : own_ns;
-	/* Not the loop of a process that the program starts, such as a worker of a pool. */
-	for (size_t i = 0; by_track && i < count; i++)
-		if (!own_ns || tracks[i].pid == process)
-			most = by_track[i] > by_track[most] || (own_ns && tracks[most].pid != process) ? i : most;
+	most = by_track ? ops_busiest_track(finder->trace, by_track) : 0;
 	finder->track = (uint32_t)most;
 	finder->all_ns = by_track ? by_track[most] : 0;
 	ops_free(by_track);

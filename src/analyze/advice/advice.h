@@ -637,6 +637,8 @@ bool advice_add_site(struct advice *advice, uint32_t frame, uint32_t line, uint3
 void advice_describe_holder(const struct advice *advice, enum ops_thread_state state, char *text, size_t size);
 /* Returns the row directly below the function of the program around work of the engine: the call of backward(). */
 uint32_t advice_calling_row(const struct advice *advice, uint32_t row);
+/* Returns the innermost call of a function of the program around a row; OPS_NONE: none. */
+uint32_t advice_function_around(const struct advice *advice, uint32_t row);
 static inline uint32_t *advice_memory_rows(const struct advice *advice)
 {
 	return ops_memory_events(advice->trace);

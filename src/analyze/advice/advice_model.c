@@ -205,6 +205,14 @@ uint32_t advice_calling_row(const struct advice *advice, uint32_t row)
 	return row;
 }
 
+uint32_t advice_function_around(const struct advice *advice, uint32_t row)
+{
+	do
+		row = advice->events->parent[row];
+	while (row != OPS_NONE && advice_own_site(advice, row) == OPS_NONE);
+	return row;
+}
+
 /* --- sums ----------------------------------------------------------------------------------------------------------- */
 
 static bool find_zones(struct advice *advice)

@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/order.h"
 #include "base/text.h"
+#include "derive/extent.h"
 
 size_t advice_next_step(const struct advice *advice, size_t at, int64_t ns)
 {
@@ -256,24 +257,20 @@ static bool is_outermost(const struct advice *advice, uint32_t row)
 	       !(advice->events->flags[row] & (OPS_EVENT_HIDDEN | OPS_EVENT_ASYNC));
 }
 
-/* Returns the track with most time in operators, of the process of the recording if that has any; `count` without operators, and OPS_NONE
- * if out of memory. */
+/* Returns the track with most time in operators; `count` without operators, and OPS_NONE if out of memory. */
 static size_t busiest_track(const struct advice *advice, size_t count)
 {
-	int64_t *operators_ns = ops_alloc_zeroed(count + 1, sizeof(*operators_ns)), process = process_of_steps(advice);
-	size_t most = count, most_own = count;
+	int64_t *operators_ns = ops_alloc_zeroed(count + 1, sizeof(*operators_ns));
+	size_t most = OPS_NONE;
 
-	for (uint32_t row = 0; operators_ns && row < advice->events->count; row++) {
-		uint32_t track = advice->events->track[row];
-
-		if (!is_outermost(advice, row))
-			continue;
-		operators_ns[track] = ops_sum(operators_ns[track], ops_difference(advice->events->end_ns[row], advice->events->start_ns[row]));
-		most = operators_ns[track] > operators_ns[most] ? track : most;
-		if (!is_of_another(advice, track, process))
-			most_own = operators_ns[track] > operators_ns[most_own] ? track : most_own;
+	for (uint32_t row = 0; operators_ns && row < advice->events->count; row++)
+		if (is_outermost(advice, row))
+			operators_ns[advice->events->track[row]] = ops_sum(operators_ns[advice->events->track[row]],
+			                                                   ops_difference(advice->events->end_ns[row], advice->events->start_ns[row]));
+	if (operators_ns) {
+		most = ops_busiest_track(advice->trace, operators_ns);
+		most = operators_ns[most] > 0 ? most : count;
 	}
-	most = !operators_ns ? OPS_NONE : most_own < count ? most_own : most;
 	ops_free(operators_ns);
 	return most;
 }

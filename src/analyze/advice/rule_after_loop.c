@@ -41,16 +41,14 @@ static struct after_loop_group *after_loop_group_of(struct after_loop_search *se
 	uint8_t weight = search->products[advice->events->name[row]];
 	struct ops_storage storage;
 	struct after_loop_group *group;
-	uint32_t function = row;
+	uint32_t function;
 	uint64_t key;
 
 	if (!weight || !advice_counts(advice, row) || advice->flow->memory.rows.node[row] != row || advice->site[row] == OPS_NONE ||
 	    (advice->zone[row] & (ADVICE_IN_OPERATOR | ADVICE_IN_BACKWARD | ADVICE_IN_LOADER | ADVICE_IN_OPTIMIZER)) ||
 	    !ops_event_storage(advice->trace, row, (size_t)weight - 1, &storage))
 		return NULL;
-	do
-		function = advice->events->parent[function];
-	while (function != OPS_NONE && advice_own_site(advice, function) == OPS_NONE);
+	function = advice_function_around(advice, row);
 	if (function == OPS_NONE)
 		return NULL;
 	key = (uint64_t)function << 32 | advice->site[row];

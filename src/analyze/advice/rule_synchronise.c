@@ -129,15 +129,6 @@ struct reader {
 /* Minimum share of the operators in such a function, by time, that belong to reads. */
 #define READER_OPERATORS_MIN 0.98
 
-/* Returns the row of the function of the program around a row; OPS_NONE: none. */
-static uint32_t reading_function(const struct advice *advice, uint32_t row)
-{
-	for (row = advice->events->parent[row]; row != OPS_NONE; row = advice->events->parent[row])
-		if (advice_own_site(advice, row) != OPS_NONE)
-			return row;
-	return OPS_NONE;
-}
-
 /* Adds the rest of a function that only reads values: iterating over parameters, formatting, storing. A function that
  * mostly does something else would not disappear with the reads. */
 static void add_reader(struct advice_result *result, uint32_t row, const struct reader *reader)
@@ -161,7 +152,7 @@ static bool add_readers(struct advice_result *result)
 	struct reader *readers = ops_alloc_zeroed(advice->events->count + 1, sizeof(*readers));
 
 	for (size_t i = 0; readers && i < result->claims.count; i++) {
-		uint32_t row = result->claims.items[i].row, function = reading_function(advice, row);
+		uint32_t row = result->claims.items[i].row, function = advice_function_around(advice, row);
 		struct reader *reader = &readers[function == OPS_NONE ? advice->events->count : function];
 
 		reader->read_ns = ops_sum(reader->read_ns, result->claims.items[i].ns);
