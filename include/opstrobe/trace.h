@@ -95,8 +95,9 @@ struct ops_events {
 	                                  * KERNEL, … event has the id of its operator */
 	const uint32_t *extra;           /* optional: string id of further arguments, as members of a JSON object without the
 	                                  * braces, for ops_event_arg; or OPS_NONE */
-	const uint32_t *call_stack;      /* optional: string id of the call stack that TorchScript or the file gives the event:
-	                                  * frames, innermost first, each followed by ';'; or OPS_NONE */
+	const uint32_t *call_stack;      /* optional: string id of the call stack that TorchScript, the file, or a recording without
+	                                  * Python calls gives the event: frames, innermost first, each followed by ';'; or
+	                                  * OPS_NONE */
 
 	/* Python calls; all optional. The ancestors of an event that are PYTHON_FUNCTION rows are its stack. */
 	const uint32_t *function;        /* PYTHON_FUNCTION: index into ops_trace_functions; OPS_NONE: unknown */

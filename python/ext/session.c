@@ -17,6 +17,7 @@
 #include <opstrobe/record.h>
 
 #include "bridge.h"
+#include "call_stacks.h"
 #include "coroutines.h"
 #include "devices.h"
 #include "python_calls.h"
@@ -44,7 +45,8 @@ struct session_object {
 	PyObject *spill; /* bytes: the path of the recording file; NULL: none */
 	struct ops_record_options record;
 	struct ops_torch_options torch;
-	bool with_stack;
+	bool with_stack;       /* Python calls are recorded */
+	bool with_call_stacks; /* call stacks of operators instead */
 	struct ops_python_options python; /* the session owns the filter until the start takes it */
 };
 
@@ -91,9 +93,9 @@ static int session_init(PyObject *object, PyObject *args, PyObject *kwargs)
 				   "exclude",       "hide",           "max_depth",       "min_duration_ns",
 				   "performance_events", "script_modules", "devices",       "metrics",
 				   "metrics_interval_ns", "metrics_device", "device_events", "fold_imports",
-				   "library_min_duration_ns", "spill", "ring", "ring_ns", NULL};
+				   "library_min_duration_ns", "spill", "ring", "ring_ns", "call_stacks", NULL};
 	struct session_object *self = (struct session_object *)object;
-	int shapes = 0, memory = 0, all = 0, overloads = 0, modules = 0, ids = 0, stack = 0, gc = 0, hierarchy = 0, fold = 0, ring = 0;
+	int shapes = 0, memory = 0, all = 0, overloads = 0, modules = 0, ids = 0, stack = 0, gc = 0, hierarchy = 0, fold = 0, ring = 0, call_stacks = 0;
 	struct ops_record_options record = {.size = sizeof(record)};
 	struct ops_python_options python = {0};
 	PyObject *events = NULL, *metrics = NULL, *spill = NULL;
@@ -101,7 +103,7 @@ static int session_init(PyObject *object, PyObject *args, PyObject *kwargs)
 	uint64_t metrics_interval_ns = 0;
 	uint32_t devices = 0, metrics_device = 0;
 
-	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$ppppppO&O&ppO&O&O&O&IO&O!pO&O!O&IO&pO&O&pO&:Session", keywords, &shapes, &memory,
+	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$ppppppO&O&ppO&O&O&O&IO&O!pO&O!O&IO&pO&O&pO&p:Session", keywords, &shapes, &memory,
 					 &all, &overloads, &modules, &ids, to_bytes, &record.max_bytes, to_bytes,
 					 &record.prefault_bytes, &stack, &gc, to_texts, &python.filter.path_prefixes,
 					 to_texts, &python.filter.include, to_texts, &python.filter.exclude,
@@ -110,7 +112,7 @@ static int session_init(PyObject *object, PyObject *args, PyObject *kwargs)
 					 &PyTuple_Type, &metrics, to_bytes, &metrics_interval_ns, &metrics_device,
 					 ops_ext_to_device_events, &device_events, &fold, to_bytes, &python.library_min_duration_ns,
 					 PyUnicode_FSConverter, &spill,
-					 &ring, to_bytes, &record.ring_ns)) {
+					 &ring, to_bytes, &record.ring_ns, &call_stacks)) {
 		filter_clear(&python.filter);
 		return -1;
 	}
@@ -118,6 +120,7 @@ static int session_init(PyObject *object, PyObject *args, PyObject *kwargs)
 	python.record_gc = gc;
 	python.filter.fold_imports = fold;
 	self->with_stack = stack;
+	self->with_call_stacks = call_stacks;
 	self->python = python;
 	Py_XINCREF(events);
 	Py_XSETREF(self->events, events);
@@ -272,6 +275,7 @@ static enum ops_code end_session(struct session_object *self, struct ops_recordi
 	self->session = NULL;
 	stop_devices(self, recording);
 	read_device_times(self, recording);
+	ops_call_stacks_stop();
 	ops_python_calls_stop(recording);
 	Py_XSETREF(self->module_parameters, ops_ext_modules_end(recording));
 	*ret_recording = recording;
@@ -286,6 +290,7 @@ static void session_drop_session(struct session_object *self)
 	self->session = NULL;
 	stop_devices(self, NULL);
 	read_device_times(self, NULL);
+	ops_call_stacks_stop();
 	ops_python_calls_stop(NULL);
 	Py_XDECREF(ops_ext_modules_end(NULL));
 }
@@ -374,7 +379,8 @@ static PyObject *session_start(PyObject *object, PyObject *ignored)
 		return PyErr_Format(PyExc_RuntimeError, "cannot start a session: %s", refusal);
 	}
 	self->attached = bridge != NULL;
-	if (self->with_stack && ops_python_calls_start(&self->python, start_ticks) < 0) {
+	if ((self->with_stack && ops_python_calls_start(&self->python, start_ticks) < 0) ||
+	    (self->with_call_stacks && ops_call_stacks_start(self->python.filter.path_prefixes) < 0)) {
 		session_drop_session(self);
 		return NULL;
 	}

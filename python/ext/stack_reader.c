@@ -221,8 +221,7 @@ static bool stack_is_code(const PyCodeObject *copy)
 	return ((const PyObject *)copy)->ob_type == &PyCode_Type;
 }
 
-/* Reads a frame from its copy. Returns false for a frame of C code. */
-static bool stack_frame_read(ops_frame *frame, struct ops_stack_frame *ret_frame)
+bool ops_stack_frame_read(ops_frame *frame, struct ops_stack_frame *ret_frame)
 {
 	PyCodeObject code;
 
@@ -244,7 +243,7 @@ static void stack_frames_read(const PyThreadState *thread, struct ops_stack *sta
 				stack->is_cut = true;
 				return;
 			}
-			if (stack_frame_read(&frame, &stack->frames[stack->count]))
+			if (ops_stack_frame_read(&frame, &stack->frames[stack->count]))
 				stack->count++;
 		}
 		next = ops_frame_previous(&frame);

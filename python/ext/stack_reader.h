@@ -14,6 +14,8 @@
 #include <opstrobe/internal/collector.h>
 #include <opstrobe/internal/watch.h>
 
+#include "frames.h"
+
 /* Called with the GIL, once before the other functions; and again in a forked child. */
 void ops_stacks_init(void);
 
@@ -22,6 +24,9 @@ size_t ops_stacks_read(struct ops_stack *ret_stacks, size_t capacity);
 
 /* Reads the stack of the calling thread. */
 void ops_stack_read_own(struct ops_stack *ret_stack);
+
+/* Reads a frame, which is a copy or of the calling thread. Returns false for a frame of C code. */
+bool ops_stack_frame_read(ops_frame *frame, struct ops_stack_frame *ret_frame);
 
 /* Reads the stack of the thread with that id. Returns false if there is none. */
 bool ops_stack_read_of(int64_t tid, struct ops_stack *ret_stack);

@@ -19,13 +19,14 @@
 
 #include <opstrobe/internal/clock.h>
 #include <opstrobe/internal/collector.h>
+#include <opstrobe/internal/program.h>
 #include <opstrobe/internal/progress.h>
 
+#include "path_prefixes.h"
 #include "repeating_thread.h"
 #include "stack_reader.h"
 #include "thread_calls.h"
 
-#define COST_SHARE 500  /* rounds take at most this fraction of a processor, and are less frequent if they would take more */
 #define FOLLOWED_MAX 64  /* threads with known state; samples of other threads have no state */
 #define POSITIONS 4096   /* a power of two */
 #define CUT_NAME "[truncated]" /* outermost frame of a truncated stack */
@@ -49,6 +50,7 @@ struct stack_sampler {
 	struct repeating_thread thread;
 	pid_t pid; /* process of the thread: a forked child has none */
 	int64_t period_ns;
+	double share_max; /* of a processor; rounds that would take more are less frequent */
 	int64_t before_ns; /* time of the previous round */
 	uint64_t round;
 	uint64_t epoch; /* session of the ids */
@@ -85,11 +87,15 @@ static bool sampler_find_frame(struct stack_sampler *of, struct ops_thread *thre
 	struct known_position *known = &of->known[position_slot(position)];
 
 	if (!known->frame.name || !is_same_position(&known->position, position)) {
+		struct ops_string file;
+
 		known->frame.name = 0;
 		if (!ops_stack_position_resolve(position, &of->text))
 			return false;
-		known->frame.name = ops_collector_get()->intern(thread, of->text.function, strlen(of->text.function), of->text.file,
-		                                                strlen(of->text.file));
+		file = (struct ops_string){of->text.file, strlen(of->text.file)};
+		if (!ops_file_is_library(file)) /* complete paths show that a file is one */
+			file = ops_path_without_prefix(file);
+		known->frame.name = ops_collector_get()->intern(thread, of->text.function, strlen(of->text.function), file.bytes, file.size);
 		known->frame.line = of->text.line;
 		known->position = *position;
 	}
@@ -251,7 +257,8 @@ static void *sampler_run(void *context)
 		cpu_ns = ops_clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
 		cost_ns = cpu_ns - before_ns; /* with the wait before the round, which takes almost as much */
 		__atomic_add_fetch(&spent_ns, cost_ns, __ATOMIC_RELAXED);
-		wait_ns = cost_ns * COST_SHARE > of->period_ns ? cost_ns * COST_SHARE : of->period_ns;
+		wait_ns = (int64_t)((double)cost_ns / of->share_max);
+		wait_ns = wait_ns > of->period_ns ? wait_ns : of->period_ns;
 	} while (repeating_thread_wait(&of->thread, begin_ns + wait_ns));
 	return NULL;
 }
@@ -290,22 +297,28 @@ static const char *find_obstacle(struct stack_sampler *of)
 static PyObject *stack_sampler_start(PyObject *module, PyObject *args)
 {
 	struct stack_sampler *of;
+	PyObject *prefixes = NULL;
 	const char *obstacle;
-	double period_s;
+	double period_s, share_max;
 	int failure;
 
 	(void)module;
-	if (!PyArg_ParseTuple(args, "d:stack_sampler_start", &period_s))
+	if (!PyArg_ParseTuple(args, "ddO!:stack_sampler_start", &period_s, &share_max, &PyTuple_Type, &prefixes))
 		return NULL;
 	if (!(period_s >= 0.001 && period_s <= 3600))
 		return PyErr_Format(PyExc_ValueError, "the period must be between 0.001 and 3600 seconds");
+	if (!(share_max > 0 && share_max <= 1))
+		return PyErr_Format(PyExc_ValueError, "the share of a processor must be more than 0 and at most 1");
 	if (stack_sampler && stack_sampler->pid == getpid())
 		return PyUnicode_FromString("stacks are being sampled already");
+	if (ops_path_prefixes_set(prefixes) < 0)
+		return NULL;
 	of = calloc(1, sizeof(*of)); /* a forked child does not touch that of its parent */
 	if (!of)
 		return PyErr_NoMemory();
 	of->pid = getpid();
 	of->period_ns = (int64_t)(period_s * 1e9);
+	of->share_max = share_max;
 	for (size_t i = 0; i < FOLLOWED_MAX; i++)
 		of->followed[i].fd = -1;
 	ops_stacks_init();
@@ -340,8 +353,9 @@ static PyObject *stack_sampler_stop(PyObject *module, PyObject *unused)
 
 static PyMethodDef stack_sampler_methods[] = {
 	{"stack_sampler_start", stack_sampler_start, METH_VARARGS,
-	 "stack_sampler_start(period_s, /) -> str | None\n--\n\nSamples the Python stacks of all threads into what is being recorded, from a "
-	 "separate thread. None, or why that is not possible."},
+	 "stack_sampler_start(period_s, share_max, path_prefixes, /) -> str | None\n--\n\nSamples the Python stacks of all threads into what is "
+	 "being recorded, from a separate thread that takes at most this share of a processor. Paths are recorded without the prefixes. None, "
+	 "or why that is not possible."},
 	{"stack_sampler_stop", stack_sampler_stop, METH_NOARGS, "stack_sampler_stop()\n--\n\nEnds that."},
 	{NULL, NULL, 0, NULL},
 };

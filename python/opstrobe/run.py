@@ -16,7 +16,7 @@ from opstrobe.launcher.output import Output
 from opstrobe.launcher.program import Program, UsageError
 from opstrobe.launcher.recorder import CannotRecord, RunRecorder
 from opstrobe.recording import provenance
-from opstrobe.recording.stack import StackOptions
+from opstrobe.recording.stack import StackOptions, parse_sample_ms
 
 _VALUE_OPTIONS = {
     "-o",
@@ -88,13 +88,13 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--memory", action="store_true", help="record allocations")
     parser.add_argument(
         "--with-stack",
-        metavar="all",
+        metavar="all|none",
         nargs="?",
-        choices=("most", "all"),
+        choices=("most", "all", "none"),
         const="most",
-        help="record the calls of Python functions: what 'opstrobe lines' and stacks are made of. An import is one event, and calls "
-        f"between functions of libraries that take less than {_LIBRARY_MIN_DURATION_US} µs and record nothing else are left out; --with-stack=all "
-        "records these, too",
+        help="record the calls of Python functions, instead of the lines that call operators and samples of the stacks. An import is one "
+        f"event, and calls between functions of libraries that take less than {_LIBRARY_MIN_DURATION_US} µs and record nothing else are left "
+        "out; --with-stack=all records these, too, and --with-stack=none neither calls nor lines nor samples nor modules",
     )
     parser.add_argument(
         "--with-imports",
@@ -189,10 +189,14 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _stack_options(options: argparse.Namespace) -> StackOptions | bool:
+    if options.with_stack == "none":
+        if options.with_imports or options.advise:
+            raise UsageError(f"--with-stack=none does not go with --{'advise' if options.advise else 'with-imports'}")
+        return False
     if options.with_stack == "all":
         return True
     if not (options.with_stack or options.with_imports or options.advise):
-        return False
+        return StackOptions(calls=False)
     return StackOptions(imports=options.with_imports, library_min_duration_us=_LIBRARY_MIN_DURATION_US)
 
 
@@ -268,10 +272,8 @@ def _parse_budget(text: str) -> float:
 
 
 def _parse_sample_ms(text: str) -> float:
-    from opstrobe.recording import black_box
-
     try:
-        return black_box.parse_sample_ms(text)
+        return parse_sample_ms(text)
     except ValueError:
         raise argparse.ArgumentTypeError(f"'{text}' is neither 0 nor a time from 1 to 60000 milliseconds") from None
 
@@ -345,6 +347,7 @@ def main() -> None:
         program = Program(theirs)
         output = Output(options.output or os.environ.get("OPSTROBE_OUTPUT"), program.name, force=options.force)
         _check_archive(options)
+        with_stack = _stack_options(options)
     except (UsageError, OSError) as error:
         _fail(f"{error}; see 'opstrobe run --help'", 2)
     provenance.set_command(["opstrobe", "run", *sys.argv[1:]])
@@ -364,7 +367,7 @@ def main() -> None:
         with_processes=not options.one_process,
         record_shapes=options.record_shapes or options.advise,
         profile_memory=options.memory or options.advise,
-        with_stack=_stack_options(options),
+        with_stack=with_stack,
         with_flops=options.flops,
         max_bytes=options.max_bytes,
         spill=options.spill,

@@ -91,6 +91,20 @@ static bool find_text(const struct recording_lane *lane, uint32_t id, uint32_t *
 	return true;
 }
 
+/* Reads where the program made a call. The stack of an operator inside another one is that of the outer one. */
+static bool recording_slots_read_caller(struct recording_lane *lane, struct ops_new_event *event)
+{
+	uint32_t caller = lane->slot->call_line;
+
+	if (!(caller & OPS_CALL_STACK)) {
+		event->call_line = ops_open_calls_line(&lane->calls, lane->start_ns, caller);
+		return true;
+	}
+	if (event->kind == OPS_EVENT_CPU_OP && lane->start_ns < lane->operator_end_ns)
+		return true;
+	return event->call_stack != OPS_NONE || find_text(lane, caller & ~OPS_CALL_STACK, &event->call_stack);
+}
+
 /* Reads where in a script an operator runs. The modules are appended to the named values. */
 static bool read_script(struct recording_reader *reader, const struct recording_lane *lane, struct ops_payload *payload,
                         struct ops_new_event *event)
@@ -191,7 +205,7 @@ static void recording_slots_read_event(struct recording_reader *reader, struct r
 	};
 	uint32_t row;
 
-	if (!recording_slots_describe(reader, lane, &event)) {
+	if (!recording_slots_describe(reader, lane, &event) || !recording_slots_read_caller(lane, &event)) {
 		skip_slot(reader);
 		return;
 	}
@@ -199,7 +213,6 @@ static void recording_slots_read_event(struct recording_reader *reader, struct r
 		ops_builder_event(reader->builder, &event);
 		return;
 	}
-	event.call_line = ops_open_calls_line(&lane->calls, lane->start_ns, slot->call_line);
 	event.sequence_nr = slot->sequence_nr < 0 ? -1 : slot->sequence_nr;
 	event.forward_thread = slot->forward_thread;
 	if (slot->forward_thread > reader->number_max)
@@ -222,6 +235,8 @@ static void recording_slots_read_event(struct recording_reader *reader, struct r
 		return;
 	}
 	complete_wrapper(reader, lane, row);
+	if (event.kind == OPS_EVENT_CPU_OP && event.call_stack != OPS_NONE && !(event.flags & OPS_EVENT_ASYNC) && !(slot->flags & OPS_SLOT_HELD))
+		lane->operator_end_ns = lane->end_ns;
 	if (!(event.flags & OPS_EVENT_ASYNC))
 		recording_coroutines_open(&reader->coroutines, &lane->turn, &event, row, slot->flags & OPS_SLOT_HELD);
 }
@@ -259,9 +274,9 @@ static void recording_slots_read_call(struct recording_reader *reader, struct re
 		reader->failed |= !ops_open_calls_add_dropped(&lane->calls, lane->start_ns, lane->end_ns, slot->call_line);
 		return;
 	}
-	event.call_line = ops_open_calls_line(&lane->calls, lane->start_ns, slot->call_line);
-	if (slot->kind == OPS_SLOT_MODULE ? !ops_called_modules_describe(&reader->modules, slot->sequence_nr, &event)
-	                                  : !ops_called_functions_describe(&reader->functions, slot->name, &event)) {
+	if (!recording_slots_read_caller(lane, &event) ||
+	    (slot->kind == OPS_SLOT_MODULE ? !ops_called_modules_describe(&reader->modules, slot->sequence_nr, &event)
+	                                  : !ops_called_functions_describe(&reader->functions, slot->name, &event))) {
 		skip_slot(reader);
 		return;
 	}

@@ -37,6 +37,7 @@ struct recording_lane {
 	int64_t start_ns; /* of the head */
 	int64_t end_ns;
 	struct ops_open_calls calls; /* Python calls */
+	int64_t operator_end_ns;     /* of the outermost operator whose call stack was read last */
 	struct recording_ranges ranges; /* ranges that may enclose device calls */
 	struct recording_turn turn;
 	struct recording_borders borders;

@@ -81,7 +81,7 @@ static inline struct ops_slot *api_record(uint8_t kind, struct ops_string name, 
 		return NULL;
 	slot->owner = NULL;
 	slot->sequence_nr = sequence_nr;
-	slot->call_line = ops_call_line(&ops_recorder_collector);
+	slot->call_line = end_ticks ? 0 : ops_call_line(&ops_recorder_collector); /* a range that is over may have begun elsewhere */
 	slot->forward_thread = 0;
 	slot->end_thread = thread->number;
 	slot->kind = kind;

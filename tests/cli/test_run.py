@@ -178,7 +178,7 @@ def test_children_run_unrecorded_and_write_nothing(tmp_path, program, opstrobe, 
             torch.ones(2) + 1
         """
     )
-    process = opstrobe("run", "--one-process", "-o", "trace.json", name)
+    process = opstrobe("run", "--one-process", "--with-stack=none", "-o", "trace.json", name)
     assert process.stdout == "True\n-15\n"
     assert process.stderr.count("opstrobe: wrote ") == process.stderr.count(" not recorded") == 1
     assert process.stderr.count("opstrobe:") == 3
@@ -191,7 +191,7 @@ def test_a_forked_child_that_exits_by_itself_leaves_the_trace_to_its_parent(tmp_
     name = program(
         WORK + "import os, sys\npid = os.fork()\nif not pid: sys.exit(3)\nprint(os.waitpid(pid, 0)[1] >> 8)\n"
     )
-    process = opstrobe("run", "-o", "trace.json", name)
+    process = opstrobe("run", "--with-stack=none", "-o", "trace.json", name)
     assert process.stdout == "3\n"
     assert process.stderr.count("opstrobe: wrote ") == process.stderr.count("1 child process ran") == 1
     assert process.stderr.count("opstrobe:") == 3
@@ -516,6 +516,91 @@ def test_with_stack_the_trace_knows_lines(tmp_path, program, opstrobe):
     assert {line["line"] for line in file["lines"] if line["host_us"] > 0} >= {4, 6}
 
 
+STACKS = """
+import torch
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(300, 300)
+
+    def forward(self, x):
+        return self.layer(x).relu()
+
+def main():
+    net = Net()
+    for _ in range(3):
+        net(torch.ones(300, 300)).sum().backward()
+
+main()
+"""
+
+
+def test_lines_and_modules_are_known_without_recorded_calls(tmp_path, program, opstrobe):
+    """By default, the trace has the lines that call operators, modules by path, and a line for what takes most time."""
+    name = program(STACKS)
+    process = opstrobe("run", "-o", "trace.json", name)
+    assert process.returncode == 0, process.stderr
+    assert re.search(r"(finding|most time): .*program\.py:\d+", process.stderr)
+    rows = events(tmp_path / "trace.json")
+    calls = {row["name"] for row in rows if row.get("cat") == "python_function"}
+    assert calls == {"nn.Module: Net_0", "nn.Module: Linear_0"}
+    stacks = {row["name"]: row["args"]["Call stack"] for row in rows if "Call stack" in row.get("args", {})}
+    outer = "program.py(15): main;program.py(17): <module>;"
+    assert stacks["aten::linear"] == stacks["aten::relu"] == f"program.py(10): Net.forward;{outer}"
+    assert stacks["aten::sum"] == outer
+    assert "aten::addmm" not in stacks  # part of aten::linear
+    (file,) = json.loads(opstrobe("lines", "--format", "json", "trace.json").stdout)["files"]
+    lines = {line["line"]: line for line in file["lines"]}
+    assert file["file"].endswith("program.py") and lines[10]["function"] == "Net.forward"
+    assert lines[10]["self_us"] > 0 and lines[15]["host_us"] >= lines[10]["host_us"]
+    assert "layer" in opstrobe("modules", "trace.json").stdout
+
+
+COMPUTING = """
+import json
+import time
+
+import torch
+
+def compute(seconds):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        json.loads(json.dumps(list(range(100))))  # computes
+
+torch.ones(3).neg()
+compute(2)
+"""
+
+
+def test_lines_that_compute_in_python_are_known_without_recorded_calls(tmp_path, program, opstrobe):
+    """By default stacks are sampled: the line that computes has the time, also that of the library that it calls, and its callers have
+    it, too."""
+    process = opstrobe("run", "-o", "trace.json", program(COMPUTING))
+    assert process.returncode == 0, process.stderr
+    (file,) = json.loads(opstrobe("lines", "--format", "json", "trace.json").stdout)["files"]
+    lines = {line["line"]: line for line in file["lines"]}
+    computes = 1 + COMPUTING.splitlines().index("        json.loads(json.dumps(list(range(100))))  # computes")
+    calls = 1 + COMPUTING.splitlines().index("compute(2)")
+    assert max(file["lines"], key=lambda line: line["self_us"])["line"] == computes
+    assert lines[computes]["function"] == "compute" and lines[calls]["host_us"] >= lines[computes]["self_us"]
+    assert opstrobe("convert", "--metric", "sampled", "trace.json", "out.folded").returncode == 0
+    stacks = (tmp_path / "out.folded").read_text()
+    assert "json/decoder.py" in stacks
+    assert "MainThread;program.py(" in stacks and "opstrobe/" not in stacks, "what runs the program has no frames"
+
+
+def test_neither_calls_nor_lines_are_recorded_if_asked(tmp_path, program, opstrobe):
+    name = program(STACKS)
+    assert opstrobe("run", "--with-stack=none", "-o", "trace.json", name).returncode == 0
+    rows = events(tmp_path / "trace.json")
+    assert not any("Call stack" in row.get("args", {}) or row.get("cat") == "python_function" for row in rows)
+    assert "python_samples" not in json.loads((tmp_path / "trace.json").read_text())
+    for other in ("--advise", "--with-imports"):
+        refused = opstrobe("run", "--with-stack=none", other, name)
+        assert refused.returncode == 2 and f"--with-stack=none does not go with {other}" in refused.stderr
+
+
 IMPORTS = """
 import threading
 import torch
@@ -684,7 +769,7 @@ def test_info_shows_what_made_the_trace(program, opstrobe):
     shown = opstrobe("info", "trace.json").stdout.splitlines()
     facts = dict(re.split(" {2,}", line.strip(), maxsplit=1) for line in shown if "  " in line.strip())
     assert facts["Command"] == "opstrobe run --memory -o trace.json program.py --password ***"
-    assert facts["Options"] == "profile_memory"
+    assert facts["Options"] == "profile_memory, with_stack (calls=False), with_modules"
     assert {"Opstrobe", "Python", "PyTorch", "CPU", "Intra-op threads"} <= set(facts)
 
 
@@ -910,7 +995,7 @@ def rank_of(path, opstrobe):
 def test_ranks_write_files_of_their_own_and_say_who_they_are(program, environment, tmp_path, opstrobe):
     """Not the process id; a directory that does not exist is made, and one file for all becomes one for each."""
     name = program(WORK)
-    said = ranks(environment, tmp_path, "-o", "new/", name)
+    said = ranks(environment, tmp_path, "--with-stack=none", "-o", "new/", name)
     for rank, lines in enumerate(said):
         assert lines[0].startswith(f"opstrobe: rank {rank}: wrote new/program.rank{rank}.pt.trace.json.gz: ")
         assert all(line.startswith(f"opstrobe: rank {rank}: ") for line in lines)

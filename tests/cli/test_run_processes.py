@@ -98,9 +98,13 @@ def test_advice_names_the_line_in_the_worker_that_the_loader_waits_for(tmp_path,
     torch.set_num_threads(1)
     train(DataLoader(Rows(), 8, num_workers=1))
     """)
-    assert opstrobe("run", "--advise", name).returncode == 0
-    advice = json.loads(opstrobe("advise", "--format", "json", "program.pt.trace.json.gz").stdout)
-    finding = next(finding for finding in advice["findings"] if finding["id"] == "loader-bound")
+    for _ in range(8):  # on a busy machine, waits for a processor may explain the wait for a batch or the worker's time
+        assert opstrobe("run", "--advise", "--force", "-o", "trace.json.gz", name).returncode == 0
+        advice = json.loads(opstrobe("advise", "--format", "json", "trace.json.gz").stdout)
+        finding = next((finding for finding in advice["findings"] if finding["id"] == "loader-bound"), None)
+        if (finding and finding["where"][0]["line"] == WORK_LINE) or not advice["base"]["waited_for_cpu_ratio"]:
+            break
+    assert finding is not None
     assert finding["where"][0]["line"] == WORK_LINE
     assert finding["advice"].startswith("A Python loop iterates over the rows of a tensor: that takes ")
     assert all(

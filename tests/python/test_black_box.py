@@ -383,9 +383,7 @@ def test_stacks_of_a_thread(tmp_path: Path) -> None:
 def test_stacks_are_not_sampled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with opstrobe.black_box(spill=tmp_path, sample_ms=0) as box:
         assert "python_samples" not in box.snapshot().trace.metadata()
-    monkeypatch.setattr(
-        opstrobe._core, "stack_sampler_start", lambda period_s: "frames are not where they are expected"
-    )
+    monkeypatch.setattr(opstrobe._core, "stack_sampler_start", lambda *_: "frames are not where they are expected")
     with pytest.warns(UserWarning, match="Python stacks are not sampled: frames are not where they are expected"):
         with opstrobe.black_box(spill=tmp_path) as box:
             assert "python_samples" not in box.snapshot().trace.metadata()

@@ -1,140 +1,188 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stacks as text in the trace, with `verbose`, for tools that read nothing else."""
+"""`StackOptions(calls=False)`: operators know the lines of the program that called them, without recorded calls."""
 
 import json
-import re
+import threading
+import time
 
 import pytest
+import torch
+from calls import events_of
 
 import opstrobe
-from opstrobe import record_function
-
-torch = pytest.importorskip("torch")
+from opstrobe import StackOptions
 
 
-def leaf():
-    with record_function("range"):
-        return torch.ones(3, requires_grad=True) + 1
+def record(work):
+    with opstrobe.profile(with_stack=StackOptions(calls=False)) as profile:
+        work()
+    return profile
 
 
-def branch():
-    leaf().sum().backward()
-
-
-def rows_of(module, path, verbose=True, **options):
-    options = {"with_stack": True, **options}
-    config = module._ExperimentalConfig(verbose=verbose)
-    with module.profile(experimental_config=config, **options) as prof:
-        branch()
-    prof.export_chrome_trace(str(path))
-    return prof, [row for row in json.loads(path.read_text())["traceEvents"] if row["ph"] == "X"]
-
-
-def stacks(rows, name):
-    return [row["args"]["Call stack"] for row in rows if row["name"] == name]
-
-
-def functions(stack):
-    """File and function of each Python function, down to this file's; names of C functions differ on purpose."""
-    assert stack.endswith(";")
-    frames = [re.fullmatch(r"(.*)\(\d+\): (?:\w+\.)*(\w+)", frame) for frame in stack[:-1].split(";")]
-    names = [frame.groups() for frame in frames if frame]
-    return names[: [name for _, name in names].index("branch") + 1]
-
-
-@pytest.mark.torch_like("2.13")
-def test_call_stacks_are_those_of_torch(tmp_path):
-    branch()
-    _, theirs = rows_of(torch.profiler, tmp_path / "theirs.json")
-    _, ours = rows_of(opstrobe, tmp_path / "ours.json")
-
-    for name in ("aten::add", "aten::sum", "SumBackward0", "torch::autograd::AccumulateGrad"):
-        found = [[functions(stack) for stack in stacks(rows, name)] for rows in (ours, theirs)]
-        assert found[0] == found[1] and found[0]
-
-
-@pytest.mark.torch_like("2.13")
-def test_memory_has_the_call_stacks_of_torch(tmp_path):
-    """Reports from inside an operator, between operators, and from a free that Python makes."""
-
-    def reports(module):
-        rows_of(module, tmp_path / "t.json", profile_memory=True)
-        rows = json.loads((tmp_path / "t.json").read_text())["traceEvents"]
-        args = [row["args"] for row in rows if row.get("name") == "[memory]"]
-        return [(row["Bytes"], functions(row["Call stack"])) for row in args if "branch" in row.get("Call stack", "")]
-
-    branch()
-    theirs, ours = reports(torch.profiler), reports(opstrobe)
-    assert ours == theirs
-    assert {len(stack) for _, stack in ours} > {1, 2}
-    assert any(size < 0 for size, _ in ours)
-
-
-def test_memory_has_no_call_stacks_without_verbose(tmp_path):
-    rows_of(opstrobe, tmp_path / "t.json", verbose=False, profile_memory=True)
-    rows = json.loads((tmp_path / "t.json").read_text())["traceEvents"]
-    memory = [row for row in rows if row.get("name") == "[memory]"]
-    assert memory and not any("Call stack" in row["args"] for row in memory)
-
-
-def test_call_stack_follows_parents(tmp_path):
-    prof, rows = rows_of(opstrobe, tmp_path / "t.json")
-    events = {event.external_id: event for event in prof.events()}
-    seen = 0
-    for row in rows:
-        event = events.get(row.get("args", {}).get("External id"))
-        if event is None:
+def stacks_of(profile):
+    """By name of the event, the functions of its stacks with lines relative to the function's first line, the innermost first,
+    down to `work`."""
+    found = {}
+    for event in events_of(profile):
+        stack = event.get("args", {}).get("Call stack")
+        if stack is None:
             continue
-        way, parent = [], event.cpu_parent
-        while parent is not None:
-            if parent.is_python_function:
-                way.append(parent.name)
-            parent = parent.cpu_parent
-        assert row["args"].get("Call stack", "") == "".join(name + ";" for name in way)
-        seen += bool(way)
-    assert seen > 5
-    assert stacks(rows, "range")[0].startswith(next(e.name for e in prof.events() if e.name.endswith(": leaf")))
+        assert stack.endswith(";")
+        frames = []
+        for frame in stack[:-1].split(";"):
+            place, function = frame.split(": ")
+            file, line = place[:-1].split("(")
+            assert file.endswith("test_call_stacks.py")
+            frames.append((function.rpartition(".")[2], int(line)))
+            if frames[-1][0] == "work":
+                break
+        found.setdefault(event["name"], []).append(frames)
+    return found
 
 
-@pytest.mark.parametrize("options", [dict(verbose=False), dict(with_stack=False)])
-def test_call_stacks_only_on_request(tmp_path, options):
-    _, rows = rows_of(opstrobe, tmp_path / "t.json", **options)
-    assert not any("Call stack" in row.get("args", {}) for row in rows)
+def add(x):
+    return x + 1
 
 
-def test_call_stacks_come_back(tmp_path):
-    """Read back, written again, and analysed, they change nothing."""
-    prof, rows = rows_of(opstrobe, tmp_path / "t.json")
-    file = opstrobe.read(tmp_path / "t.json")
-    assert [event.stack for event in file.events()] == [event.stack for event in prof.events()]
-    file.export_chrome_trace(tmp_path / "again.json")
-    again = [row for row in json.loads((tmp_path / "again.json").read_text())["traceEvents"] if row["ph"] == "X"]
-    assert [row.get("args", {}).get("Call stack") for row in again] == [
-        row.get("args", {}).get("Call stack") for row in rows
+def lines_of(function, *lines):
+    return [function.__code__.co_firstlineno + line for line in lines]
+
+
+def test_operators_have_the_lines_that_call_them():
+    def work():
+        x = torch.ones(4, 4, requires_grad=True)
+        add(x)
+        add(x)
+        with opstrobe.record_function("range"):
+            torch.nn.functional.linear(x, x).sum().backward()
+
+    profile = record(work)
+    found = stacks_of(profile)
+    ones, first, second, opened, inside = lines_of(work, 1, 2, 3, 4, 5)
+    (line_of_add,) = lines_of(add, 1)
+    assert found["aten::ones"] == [[("work", ones)]]
+    assert found["aten::add"] == [[("add", line_of_add), ("work", line)] for line in (first, second)]
+    assert found["range"] == [[("work", opened)]]
+    assert found["aten::linear"] == [[("work", inside)]]
+    assert found["autograd::engine::evaluate_function: SumBackward0"] == [[("work", inside)]]
+    names = {event["name"] for event in events_of(profile)}
+    assert names > {"aten::empty", "aten::mm"} and not found.keys() & {"aten::empty", "aten::mm"}  # within others
+    assert not any(event.get("cat") == "python_function" for event in events_of(profile))
+
+
+def test_recursion_and_names_that_are_not_ascii():
+    def größe(x, depth):
+        return größe(x, depth - 1) if depth else x * 2
+
+    def work():
+        größe(torch.ones(2), 5)
+
+    (stack,) = stacks_of(record(work))["aten::mul"]
+    assert [function for function, _ in stack] == ["größe"] * 6 + ["work"]
+
+
+def test_deep_stacks_keep_the_innermost_functions():
+    def deep(depth):
+        return deep(depth - 1) if depth else torch.ones(3)
+
+    def work():
+        deep(200)
+
+    (stack,) = stacks_of(record(work))["aten::ones"]
+    assert [function for function, _ in stack] == ["deep"] * 16
+
+
+def test_threads_have_their_own_stacks():
+    def on_thread():
+        barrier.wait()
+        for _ in range(50):
+            torch.ones(3).neg()
+
+    def work():
+        thread.start()
+        barrier.wait()
+        for _ in range(50):
+            torch.ones(3).abs()
+        thread.join()
+
+    barrier = threading.Barrier(2)
+    thread = threading.Thread(target=on_thread)
+    with opstrobe.profile(
+        with_stack=StackOptions(calls=False),
+        experimental_config=opstrobe._ExperimentalConfig(profile_all_threads=True),
+    ) as profile:
+        work()
+    found = stacks_of(profile)
+    assert {tuple(stack) for stack in found["aten::abs"]} == {(("work", *lines_of(work, 4)),)}
+    assert {tuple(stack[:1]) for stack in found["aten::neg"]} == {(("on_thread", *lines_of(on_thread, 3)),)}
+    assert len(found["aten::neg"]) == len(found["aten::abs"]) == 50
+
+
+def test_each_recording_has_its_own_stacks():
+    def work():
+        torch.ones(3).neg()
+
+    def other():
+        torch.ones(3).neg()
+        torch.ones(3).abs()
+
+    first = stacks_of(record(work))
+    second = stacks_of(record(lambda: other()))
+    assert first["aten::neg"] == [[("work", *lines_of(work, 1))]]
+    assert [stack[0] for stack in second["aten::neg"] + second["aten::abs"]] == [
+        ("other", line) for line in lines_of(other, 1, 2)
     ]
-    views = file.views()["call_stacks"]
-    assert views == prof.views()["call_stacks"] and views["per_operator"]["aten::add"] == 1
+    with opstrobe.profile() as profile:
+        work()
+    assert not stacks_of(profile)
 
 
-def test_places_that_operators_are_called_from(tmp_path):
-    with opstrobe.profile(with_stack=True) as prof:
-        for _ in range(3):
-            torch.ones(3)
-        leaf()
-    prof.export_chrome_trace(tmp_path / "t.json")
-    counts = prof.views()["call_stacks"]
-    assert counts["per_operator"]["aten::ones"] == 2 and counts["per_operator"]["aten::add"] == 1
-    assert opstrobe.read(tmp_path / "t.json").views()["call_stacks"] == counts
+def test_code_that_is_made_again_and_again():
+    """New code objects at the addresses of old ones."""
+
+    def work():
+        for i in range(200):
+            namespace = {}
+            source = "\n" * i + "def made(x):\n return x.neg()\n"
+            exec(compile(source, __file__, "exec"), namespace)
+            namespace["made"](x)
+            del namespace
+
+    x = torch.ones(2)
+    stacks = stacks_of(record(work))["aten::neg"]
+    assert [stack[0] for stack in stacks] == [("made", i + 2) for i in range(200)]
 
 
-def test_call_stacks_of_any_depth_and_name(tmp_path):
-    scope = {"torch": torch}
-    name = 'odd "name"\\\t' + "x" * 3000 + ".py"
-    exec(compile("def down(n):\n    return down(n - 1) if n else torch.ones(1)\n", name, "exec"), scope)
-    config = opstrobe._ExperimentalConfig(verbose=True)
-    with opstrobe.profile(with_stack=True, experimental_config=config) as prof:
-        scope["down"](200)
-    path = tmp_path / "t.json"
-    prof.export_chrome_trace(path)
-    (stack,) = stacks(json.loads(path.read_text())["traceEvents"], "aten::ones")
-    assert stack.split(";")[1:202] == [f"{name}(1): down"] * 201
+@pytest.mark.parametrize("sample_ms", [0, 5])
+def test_stacks_are_sampled(sample_ms):
+    def work():
+        begin = time.monotonic()
+        while time.monotonic() < begin + 0.5:
+            pass
+
+    def recorded():
+        with opstrobe.profile(with_stack=StackOptions(calls=False, sample_ms=sample_ms)) as profile:
+            work()
+        return json.loads(profile.profiler.trace.metadata().get("python_samples", "null"))
+
+    samples = recorded()
+    if not sample_ms:
+        assert samples is None
+        return
+    while "work" not in str(
+        samples
+    ):  # the machine may be so busy that the thread which samples does not run in half a second
+        samples = recorded()
+    names = [tuple(function) for function in samples["functions"]]
+    assert any(file.endswith("test_call_stacks.py") and name.endswith("work") for file, name in names)
+    assert not any(file == __file__ for file, _ in names)  # shortened, as in call stacks
+
+
+def test_sample_ms_is_a_time():
+    with pytest.raises(ValueError, match="sample_ms must be a number of milliseconds"):
+        StackOptions(calls=False, sample_ms=0.5)
+
+
+def test_options_are_shown():
+    assert repr(StackOptions(calls=False)) == "StackOptions(calls=False)"
+    assert repr(StackOptions(calls=False, sample_ms=0)) == "StackOptions(calls=False, sample_ms=0.0)"

@@ -239,6 +239,66 @@ static void steps_end_between_calls(void **state)
 	assert_steps(false, (const uint64_t[]){0, 11, 21, 31});
 }
 
+static uint32_t called_from;
+
+static uint32_t caller(void)
+{
+	return called_from;
+}
+
+/* A range, two operators with another one in each, and an operator whose stack does not exist. */
+static void operators_have_call_stacks(void **state)
+{
+	static const char text[] = "net.py(7): step;train.py(3): main;";
+	const struct ops_collector *collector = ops_collector_get();
+	struct ops_session *session = NULL;
+	struct ops_recording *recording = NULL;
+	struct ops_trace *trace = NULL;
+	const struct ops_events *e;
+	struct ops_slot *outer, *inner;
+	struct ops_range range;
+
+	(void)state;
+	assert_int_equal(ops_session_start(NULL, &session, NULL), OPS_OK);
+	called_from = collector->intern(collector->thread(), text, sizeof(text) - 1, NULL, 0);
+	assert_int_not_equal(called_from, 0);
+	called_from |= OPS_CALL_STACK;
+	ops_set_call_line(caller);
+	range = ops_range_begin("range", 5);
+	ops_set_call_line(NULL);
+	for (int i = 0; i < 2; i++) {
+		outer = open_call(called_from & ~OPS_CALL_STACK, called_from);
+		outer->kind = OPS_SLOT_OP;
+		inner = open_call(called_from & ~OPS_CALL_STACK, called_from);
+		inner->kind = OPS_SLOT_OP;
+		close_call(inner);
+		close_call(outer);
+	}
+	outer = open_call(called_from & ~OPS_CALL_STACK, OPS_CALL_STACK | 99);
+	outer->kind = OPS_SLOT_OP;
+	close_call(outer);
+	ops_range_end(range);
+	assert_int_equal(ops_session_stop(session, &recording, NULL), OPS_OK);
+	assert_true(add_functions(recording));
+	assert_int_equal(ops_trace_from_recording(recording, &trace, NULL), OPS_OK);
+	assert_int_equal(ops_trace_check(trace, NULL), OPS_OK);
+	e = ops_trace_events(trace);
+	assert_int_equal(e->count, 5);
+	assert_int_equal(ops_trace_info(trace)->lost, 1);
+	for (uint32_t row = 0; row < 5; row++) {
+		uint32_t line;
+		struct ops_string file = ops_event_line(trace, row, &line);
+		bool is_inner = row == 2 || row == 4;
+
+		assert_true((e->call_stack[row] == OPS_NONE) == is_inner);
+		if (!is_inner)
+			assert_string_equal(ops_trace_string(trace, e->call_stack[row]).bytes, text);
+		assert_int_equal(line, 7);
+		assert_memory_equal(file.bytes, "net.py", file.size);
+	}
+	ops_trace_unref(trace);
+}
+
 /* The call that fetches the first batch begins the first step. The last step ends outside of calls. */
 static void steps_of_batches_begin_between_calls(void **state)
 {
@@ -252,6 +312,7 @@ int main(void)
 		cmocka_unit_test(calls_nest_and_are_named),
 		cmocka_unit_test(out_of_memory),
 		cmocka_unit_test(steps_end_between_calls),
+		cmocka_unit_test(operators_have_call_stacks),
 		cmocka_unit_test(steps_of_batches_begin_between_calls),
 	};
 

@@ -101,6 +101,9 @@ struct ops_sample_frame {
 	uint32_t line; /* 0 unknown */
 };
 
+/* Bit of ops_slot.call_line. The text of a call stack is "file(line): function;…", innermost first. */
+#define OPS_CALL_STACK (UINT32_C(1) << 31)
+
 /* Offsets in a block and sizes of payloads are less than OPS_BLOCK_BYTES. */
 struct ops_slot {
 	void *owner;          /* for the use of the collector that opened the slot; the torch bridge keeps a C++ object's vtable
@@ -109,7 +112,8 @@ struct ops_slot {
 	uint64_t end_ticks;   /* 0 while open; written with release order, see ops_slot_close */
 	int64_t sequence_nr;  /* autograd sequence number; -1: none */
 	uint32_t name;        /* id from ops_collector.intern for this thread; 0 with OPS_SLOT_NAME_INLINE */
-	uint32_t call_line;   /* line in the source of the calling Python function; 0: unknown */
+	uint32_t call_line;   /* line in the source of the calling Python function, or with OPS_CALL_STACK the id from
+	                       * ops_collector.intern of a call stack; 0: unknown */
 	uint32_t forward_thread; /* torch's logical thread number of the forward operator; 0: none */
 	uint32_t end_thread;     /* `number` of the thread that closed the slot; 0: unknown */
 	uint16_t payload;        /* offset in the block; 0: none */
@@ -219,8 +223,8 @@ static inline uint64_t ops_collector_epoch(const struct ops_collector *collector
 	return __atomic_load_n(collector->epoch, __ATOMIC_ACQUIRE);
 }
 
-/* Returns the line of the Python function on this thread that makes the call to be recorded; 0: unknown. Needs no GIL, because
- * Python functions do not advance during a call. */
+/* Returns ops_slot.call_line of the call to be recorded on this thread; 0: unknown. Needs no GIL, because Python functions do not
+ * advance during a call. */
 OPS_ALWAYS_INLINE uint32_t ops_call_line(const struct ops_collector *collector)
 {
 	uint32_t (*get_line)(void) = __atomic_load_n(collector->call_line, __ATOMIC_ACQUIRE);

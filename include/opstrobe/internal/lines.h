@@ -6,7 +6,8 @@
  * also has the device work launched and the memory allocated there. The backward pass of an operator belongs to the line that
  * called the operator. Only the user's lines are listed: torch's internal work counts for the line that called torch. The first
  * line of a function has the time of the function's own Python code, and its number of calls. Traces of other profilers do not
- * record the lines of calls: there all costs are at the first line of the function.
+ * record the lines of calls: there all costs are at the first line of the function. In traces without calls, samples of the stacks show
+ * which lines run between operators.
  *
  * The JSON form is in docs/openapi.yaml (Lines): {"steps", "duration_us", "files": [{"file", …, "lines": [{"line", …}]}]}.
  */

@@ -73,8 +73,8 @@ struct ops_module_row {
 	/* Largest increase of the memory in use during a call. */
 	int64_t cpu_peak_bytes;
 	int64_t device_peak_bytes;
-	/* Forward and backward time on the host: per step (NAN: the trace has no steps), and as a share of the time of the steps, of
-	 * the complete trace if it has none (NAN: it takes no time). */
+	/* Forward and backward time on the host: mean over the steps of the calls in them (NAN: the trace has no steps), and of those on the
+	 * threads of the steps as a share of the time of the steps, of the complete trace if it has none (NAN: it takes no time). */
 	double step_ns;
 	double share;
 	uint64_t parameter_count; /* see struct ops_module; 0 for classes */
@@ -112,7 +112,7 @@ struct ops_module_text_options {
 };
 
 /* Why a result is empty. */
-#define OPS_MODULES_EMPTY "no calls of modules were recorded: record with with_modules=True or opstrobe run --with-modules"
+#define OPS_MODULES_EMPTY "no calls of modules were recorded: record with opstrobe run, or with with_modules=True"
 
 /* Formats the table as text: one line for each module that was called or contains a called one, with the columns for which the
  * trace has data. The text ends with a NUL; free it with ops_free. OPS_INVALID for an unknown `sort_by`. `options` may be NULL. */

@@ -6,6 +6,8 @@
 #ifndef OPSTROBE_THREAD_STATES_H
 #define OPSTROBE_THREAD_STATES_H
 
+#include <stdbool.h>
+
 enum ops_thread_state {
 	OPS_THREAD_RUNNING,
 	OPS_THREAD_READY,    /* runnable, but other threads have the processors */
@@ -17,6 +19,12 @@ enum ops_thread_state {
 	OPS_THREAD_WAITING,  /* was blocked between two samples */
 	OPS_THREAD_STATES
 };
+
+/* Whether a thread in this state waits for something else than a processor or the interpreter; false if the state is unknown. */
+static inline bool ops_thread_state_waits(enum ops_thread_state state)
+{
+	return state >= OPS_THREAD_LOCK && state < OPS_THREAD_STATES;
+}
 
 /* Their names in JSON, in the order of the enumeration. */
 #define OPS_THREAD_STATE_NAMES "running", "ready", "gil", "lock", "io", "process", "sleeping", "waiting"

@@ -28,8 +28,10 @@ bool ops_function_parse(struct ops_string row_name, struct ops_function_text *re
 bool ops_file_is_torch(struct ops_string file);
 /* Returns the path of a file within the package torch, such as "nn/functional.py"; without bytes for other files. */
 struct ops_string ops_path_in_torch(struct ops_string file);
-/* Returns the file of the innermost frame outside of torch, and the line that it executed. The frames are each followed by ';'.
- * Returns an empty text and line 0 if there is none. */
+/* Finds the innermost frame of a call stack outside of torch; its line is the one that it executed. The frames are each followed
+ * by ';'. Returns false if there is none. */
+bool ops_stack_function(struct ops_string stack, struct ops_function_text *ret_function);
+/* Returns the file of that frame, and the line; an empty text and line 0 if there is none. */
 struct ops_string ops_stack_line(struct ops_string stack, uint32_t *ret_line);
 
 /* Checks whether ops_trace_set_metadata accepts this pair, for callers that collect metadata before the trace exists. */

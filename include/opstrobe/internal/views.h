@@ -55,9 +55,10 @@ enum ops_code ops_views_text(const struct ops_trace *trace, enum ops_rules rules
                              size_t *ret_size, struct ops_error *error);
 
 /* Renders a page about the ranks of one job: a line for each, and which one is late. Traces are used as in ops_run_json(), each once.
- * `*ret_text` is NULL if the traces are not of one job; then only the first of them were read. */
+ * `*ret_rank`, if not NULL, is the index of the rank to see next: the late one, else the first. `*ret_text` is NULL if the traces are not of
+ * one job; then only the first of them were read, and `*ret_rank` is unchanged. */
 enum ops_code ops_run_text(const struct ops_trace_source *source, const struct ops_rank *ranks, size_t count,
-                           enum ops_rules rules, unsigned look, char **ret_text, size_t *ret_size, struct ops_error *error);
+                           enum ops_rules rules, unsigned look, char **ret_text, size_t *ret_size, size_t *ret_rank, struct ops_error *error);
 
 /* --- two traces --------------------------------------------------------------------------------------------------- */
 

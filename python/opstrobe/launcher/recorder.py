@@ -77,7 +77,7 @@ class RunRecorder:
             os.set_inheritable(live_socket, False)
         self._advises = advises
         self._started_s = 0.0
-        self._what = {**what, "with_modules": module_depth is not None or advises}
+        self._what = {**what, "with_modules": module_depth is not None or bool(what["with_stack"])}
         self._pid = os.getpid()
         self._profile: opstrobe.profile | None = None
         self._watch: StepWatch | None = None

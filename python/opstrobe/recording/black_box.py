@@ -16,6 +16,7 @@ from opstrobe import _core
 from opstrobe._warn import warn
 from opstrobe.blackbox import triggers
 from opstrobe.recording import spill as recording_files
+from opstrobe.recording.stack import parse_sample_ms
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -58,18 +59,6 @@ def parse_bytes(size: int | str) -> int:
     if not _LEAST_BYTES <= count < 2**63:
         raise ValueError(f"max_bytes must be a size of at least 1 MB, such as '256MB', not {size!r}")
     return count
-
-
-def parse_sample_ms(sample_ms: float | str) -> float:
-    """Parses 20 and "20" as 20.0. Raises ValueError if it is neither 0 nor a number of milliseconds from 1 to
-    60,000."""
-    try:
-        parsed = float(sample_ms)
-    except ValueError:
-        parsed = -1.0
-    if not (parsed == 0 or 1 <= parsed <= 60_000):
-        raise ValueError(f"sample_ms must be a number of milliseconds from 1 to 60000, or 0, not {sample_ms!r}")
-    return parsed
 
 
 _steps: StepWatch | None = None
@@ -143,12 +132,11 @@ class black_box:
             spill=self._directory,
             experimental_config=opstrobe._ExperimentalConfig(profile_all_threads=True),
         )
-        profile._config = replace(profile._config, ring_seconds=self.seconds)
+        profile._config = replace(profile._config, ring_seconds=self.seconds, sample_ms=self.sample_ms)
         profile.start()
         self._profile, self._pid = profile, os.getpid()
         gc.callbacks.append(self._collected)
         self._watch_for_incidents()
-        self._sample_stacks()
         if "torch" in sys.modules:
             self._watch_steps()
         atexit.register(self.stop)
@@ -161,7 +149,6 @@ class black_box:
         atexit.unregister(self.stop)
         if self._pid == os.getpid():
             triggers.stop()
-            _core.stack_sampler_stop()
         with contextlib.suppress(ValueError):
             gc.callbacks.remove(self._collected)
         if _steps is not None:
@@ -201,13 +188,6 @@ class black_box:
             )
         except (OSError, RuntimeError) as error:  # the recording is useful even without incidents
             warn(f"incidents are not kept: {error}")
-
-    def _sample_stacks(self) -> None:
-        if not self.sample_ms:
-            return
-        obstacle = _core.stack_sampler_start(self.sample_ms / 1000)
-        if obstacle is not None:  # the recording is useful even without samples
-            warn(f"Python stacks are not sampled: {obstacle}")
 
     def _watch_steps(self) -> None:
         """All black boxes of the process share one watch, so that torch's optimizer classes are wrapped only once."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from opstrobe.recording.activities import device_kinds, sampling_of
 from opstrobe.recording.experimental_config import values_of
-from opstrobe.recording.stack import StackOptions, stack_arguments
+from opstrobe.recording.stack import StackOptions, path_prefixes, stack_arguments
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from opstrobe.recording.activities import Sampling
 
 _MAX_BYTES_LEAST = 65536  # the unit in which a thread allocates memory
+# Shares of a processor that samples of stacks may take: in a recording, and in a black box, which runs all the time.
+_SAMPLES_SHARE = 0.01
+_SAMPLES_SHARE_ALWAYS = 0.002
 
 
 @dataclass(frozen=True)
@@ -25,8 +28,9 @@ class SessionConfig:
     """The options of a profile. Created from the arguments of a public class or of a command, then passed on as one
     object.
 
-    The last four are derived from others: kinds of device activity that extensions add, counters to sample, whether
-    records require the ids that an execution trace refers to, and for a black box how much it keeps.
+    The last five are derived from others: kinds of device activity that extensions add, counters to sample, whether
+    records require the ids that an execution trace refers to, and for a black box how much it keeps and how often it
+    samples stacks.
     """
 
     use_cpu: bool = True
@@ -47,6 +51,7 @@ class SessionConfig:
     counters: Sampling | None = None
     record_ids: bool = False
     ring_seconds: float | None = None  # time span kept in a ring of `max_bytes`; None: all
+    sample_ms: float = 0  # milliseconds between two samples of the Python stacks; 0: none, or what `with_stack` says
 
     def __post_init__(self) -> None:
         value = self.max_bytes
@@ -73,6 +78,16 @@ class SessionConfig:
     def sampling(self) -> Sampling | None:
         """The hardware counters to sample; None: none."""
         return (self.counters or sampling_of({})) if "PM_SAMPLING" in self.device_kinds else None
+
+    @property
+    def stack_samples(self) -> tuple[float, float, tuple[str, ...]] | None:
+        """The seconds between two samples of the Python stacks, the share of a processor that they may take, and what
+        paths are recorded without; None: no samples."""
+        if self.sample_ms:
+            return self.sample_ms / 1000, _SAMPLES_SHARE_ALWAYS, ()
+        if isinstance(self.with_stack, StackOptions) and not self.with_stack.calls and self.with_stack.sample_ms:
+            return self.with_stack.sample_ms / 1000, _SAMPLES_SHARE, path_prefixes()
+        return None
 
     def session_arguments(self) -> dict[str, Any]:
         """The arguments of `_core.Session` that do not depend on the available devices."""

@@ -12,6 +12,18 @@ if TYPE_CHECKING:
     from typing import Any
 
 
+def parse_sample_ms(sample_ms: float | str) -> float:
+    """Parses 20 and "20" as 20.0. Raises ValueError if it is neither 0 nor a number of milliseconds from 1 to
+    60,000."""
+    try:
+        parsed = float(sample_ms)
+    except ValueError:
+        parsed = -1.0
+    if not (parsed == 0 or 1 <= parsed <= 60_000):
+        raise ValueError(f"sample_ms must be a number of milliseconds from 1 to 60000, or 0, not {sample_ms!r}")
+    return parsed
+
+
 class StackOptions:
     """Selects, as `with_stack=StackOptions(…)`, which Python calls to record; `with_stack=True` records all.
 
@@ -21,9 +33,22 @@ class StackOptions:
     (Python's and installed packages) that are shorter than `library_min_duration_us` are dropped if nothing else was
     recorded in them. Without `imports`, the import of a module is a single event, such as `import torch._dynamo`,
     without the calls in it.
+
+    Without `calls`, no calls are recorded, and the options above have no effect: each operator has the functions of the
+    program that were running when it was called, with their lines, and every `sample_ms` milliseconds the stacks of all
+    threads are sampled from outside the interpreter (0: never), which shows where Python itself takes time.
     """
 
-    __slots__ = ("include", "exclude", "min_duration_us", "library_min_duration_us", "max_depth", "imports")
+    __slots__ = (
+        "include",
+        "exclude",
+        "min_duration_us",
+        "library_min_duration_us",
+        "max_depth",
+        "imports",
+        "calls",
+        "sample_ms",
+    )
 
     def __init__(
         self,
@@ -34,6 +59,8 @@ class StackOptions:
         library_min_duration_us: float = 0,
         max_depth: int = 0,
         imports: bool = True,
+        calls: bool = True,
+        sample_ms: float = 10,
     ) -> None:
         for name, paths in (("include", include), ("exclude", exclude)):
             if isinstance(paths, (str, bytes)):
@@ -46,6 +73,8 @@ class StackOptions:
         self.library_min_duration_us = library_min_duration_us
         self.max_depth = max_depth
         self.imports = imports
+        self.calls = calls
+        self.sample_ms = parse_sample_ms(sample_ms)
 
     def __repr__(self) -> str:
         values = {name: getattr(self, name) for name in self.__slots__}
@@ -56,7 +85,7 @@ class StackOptions:
 _DEFAULTS = {name: getattr(StackOptions(), name) for name in StackOptions.__slots__}
 
 
-def _path_prefixes() -> tuple[str, ...]:
+def path_prefixes() -> tuple[str, ...]:
     """Prefixes to remove from the paths of source files, the longest first: the directories in which modules are
     found."""
     import site
@@ -95,10 +124,12 @@ def stack_arguments(with_stack: bool | StackOptions, record_gc: bool) -> dict[st
         return {}
     package = os.path.dirname(os.path.dirname(__file__))
     options = with_stack if isinstance(with_stack, StackOptions) else StackOptions()
+    if not options.calls:
+        return {"call_stacks": True, "path_prefixes": path_prefixes()}
     return {
         "stack": True,
         "gc": record_gc,
-        "path_prefixes": _path_prefixes(),
+        "path_prefixes": path_prefixes(),
         "include": options.include,
         "exclude": (*options.exclude, os.path.join(package, "")),
         "hide": tuple(os.path.join(package, name) for name in _HIDDEN),

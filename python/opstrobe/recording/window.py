@@ -211,6 +211,7 @@ class Recording(Configured, Results):
         if self._watch is not None:
             self._watch.prepare()
         self._session.start()
+        self._sample_stacks()
         self.check_spill()
         if self._session.refused_events is not None:
             names, why = self._session.refused_events
@@ -229,6 +230,15 @@ class Recording(Configured, Results):
         thread_names.record_all()
         thread_start.watch()
         self._duration_ns["enable"] = time.perf_counter_ns() - begin
+
+    def _sample_stacks(self) -> None:
+        samples = self._config.stack_samples
+        if samples is None:
+            return
+        _core.stack_sampler_stop()  # that of a recording that was dropped
+        obstacle = _core.stack_sampler_start(*samples)
+        if obstacle is not None:  # the recording is useful even without samples
+            warn(f"Python stacks are not sampled: {obstacle}")
 
     def toggle(self, enable: bool) -> None:
         """Pauses or resumes the current recording."""
@@ -258,6 +268,7 @@ class Recording(Configured, Results):
         begin = time.perf_counter_ns()
         self.check_spill()
         if session.running:
+            _core.stack_sampler_stop()
             self._stop_device_problem = _synchronize() if self.use_device is not None else None
             _set_torch_profiling(False)
             thread_names.record_all()
@@ -288,6 +299,8 @@ class Recording(Configured, Results):
 
     def discard(self) -> None:
         """Ends the window without a trace."""
+        if self.running:
+            _core.stack_sampler_stop()
         if self._watch is not None:
             self._watch.cancel()
         _set_torch_profiling(False)
