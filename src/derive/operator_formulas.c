@@ -17,6 +17,7 @@
  * normalisation are for rooflines; tables, which are compared with torch's, omit them.
  */
 #include "derive/operators.h"
+#include "trace/inputs.h"
 
 /* --- arguments ---------------------------------------------------------------------------------------------------- */
 
@@ -47,16 +48,11 @@ static bool flops_truth(const struct operator_call *call, size_t argument)
 
 bool operator_list_truth(const struct operator_call *call, size_t argument, size_t i)
 {
-	struct ops_input_cursor cursor;
-	struct ops_input item = {0};
+	struct ops_input item;
 
 	if (argument >= call->count || call->arguments[argument].tag != OPS_INPUT_SCALAR_LIST)
 		return false;
-	cursor = ops_input_items(&call->arguments[argument]);
-	for (size_t n = 0; n <= i; n++)
-		if (!ops_inputs_next(&cursor, &item))
-			return false;
-	return item.tag == OPS_INPUT_BOOL && item.n;
+	return ops_inputs_at(ops_input_items(&call->arguments[argument]), i, &item) && item.tag == OPS_INPUT_BOOL && item.n;
 }
 
 /* --- formulas ----------------------------------------------------------------------------------------------------- */

@@ -29,7 +29,7 @@ const struct ops_policy *ops_policy_of(enum ops_rules rules)
 		[OPS_RULES_TENSORBOARD] = {.classes = OPS_CLASS_BY_COLLECTIVE, .only_marked_steps = true,
 		                           .steps_on_devices = true, .no_driver_calls = true, .links_by_id = true,
 		                           .drops_overlapping = true, .few_collectives = true, .host_calls_count = true,
-		                           .labels_compute = true, .breakdown_restarts = true, .few_tensor_operators = true},
+		                           .labels_compute = true, .breakdown_restarts = true, .few_tensor_operators = true, .plugin_names = true},
 		[OPS_RULES_HTA] = {.classes = OPS_CLASS_BY_PREFIX, .only_marked_steps = true, .streams_by_argument = true,
 		                   .no_empty_steps = true, .only_launched_work = true, .threads_by_name = true},
 	};

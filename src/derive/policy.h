@@ -32,6 +32,7 @@ struct ops_policy {
 	bool labels_compute;       /* time in a range counts as operators', even if none runs */
 	bool breakdown_restarts;   /* if devices are never idle in steps, further categories get their complete time */
 	bool few_tensor_operators; /* only the operators of 2021 could use tensor cores */
+	bool plugin_names;         /* names for what has none are those of the plugin's code */
 	bool streams_by_argument;  /* events with the argument `stream` are on the device */
 	bool no_empty_steps;       /* steps without duration have no events */
 	bool only_launched_work;   /* device work whose launch is not in the trace belongs to no step */

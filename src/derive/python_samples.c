@@ -9,6 +9,10 @@
 #include "base/json_value.h"
 #include "base/json_walk.h"
 #include "base/text.h"
+#include "derive/blocking.h"
+#include "derive/helper_waits.h"
+#include "derive/program.h"
+#include "trace/track_rows.h"
 
 /* Reads the next `count` integers of a list. Returns false at its end. */
 static bool next_numbers(struct ops_json_walk *walk, int64_t *ret_numbers, size_t count)
@@ -139,4 +143,130 @@ void ops_python_samples_release(struct ops_python_samples *samples)
 	OPS_ARRAY_RELEASE(&samples->stacks);
 	OPS_ARRAY_RELEASE(&samples->samples);
 	ops_buffer_release(&samples->texts);
+}
+
+/* --- the program's frames --------------------------------------------------------------------------------------------- */
+
+uint32_t *ops_sampled_program_frames(const struct ops_python_samples *samples)
+{
+	uint8_t *imports = ops_alloc_zeroed(samples->stacks.count + 1, 1);
+	uint32_t *result = imports ? ops_alloc_none(samples->stacks.count + 1) : NULL;
+
+	/* Stacks come after those of their callers. */
+	for (uint32_t i = 0; result && i < samples->stacks.count; i++) {
+		const struct ops_sampled_stack *stack = &samples->stacks.items[i];
+		struct ops_string file = samples->functions.items[stack->function].file;
+
+		imports[i] = (stack->caller != OPS_NONE && imports[stack->caller]) || ops_string_starts(file, "<frozen importlib");
+		if (!imports[i] && file.size && stack->line && !ops_file_is_library(file))
+			result[i] = i;
+		else if (stack->caller != OPS_NONE)
+			result[i] = result[stack->caller];
+	}
+	ops_free(imports);
+	return result;
+}
+
+/* --- waits ----------------------------------------------------------------------------------------------------------- */
+
+void ops_sampled_frame_append(struct ops_buffer *out, const struct ops_python_samples *samples, const struct ops_sampled_stack *stack)
+{
+	const struct ops_sampled_function *function = &samples->functions.items[stack->function];
+
+	ops_buffer_append(out, function->file.bytes, function->file.size);
+	if (function->file.size)
+		ops_buffer_printf(out, "(%u): ", stack->line);
+	ops_buffer_append(out, function->name.bytes, function->name.size);
+}
+
+/* Returns, by stack, 1 if one of its functions only waits: for samples without a state. Stacks come after those of their callers. */
+static uint8_t *find_blocked_stacks(const struct ops_python_samples *samples)
+{
+	uint8_t *blocked = ops_alloc_zeroed(samples->stacks.count + 1, 1);
+	struct ops_buffer text = {0};
+
+	for (size_t i = 0; blocked && !text.failed && i < samples->stacks.count; i++) {
+		const struct ops_sampled_stack *stack = &samples->stacks.items[i];
+
+		text.size = 0;
+		ops_sampled_frame_append(&text, samples, stack);
+		blocked[i] = (stack->caller != OPS_NONE && blocked[stack->caller]) ||
+		             ops_blocking_of((struct ops_string){ops_buffer_text(&text), text.size}) != OPS_BLOCKING_NONE;
+	}
+	if (text.failed) {
+		ops_free(blocked);
+		blocked = NULL;
+	}
+	ops_buffer_release(&text);
+	return blocked;
+}
+
+static bool sample_waits(const struct ops_python_sample *sample, const uint8_t *blocked)
+{
+	return sample->state == OPS_THREAD_STATES ? blocked[sample->stack] : ops_thread_state_waits(sample->state);
+}
+
+uint8_t *ops_python_sample_waits(const struct ops_python_samples *samples, const struct ops_trace *trace)
+{
+	const struct ops_helper_waits *waits = ops_helper_waits_of(trace);
+	uint8_t *blocked = waits ? find_blocked_stacks(samples) : NULL;
+	uint8_t *result = blocked ? ops_alloc_zeroed(samples->samples.count + 1, 1) : NULL;
+	bool is_helper = false;
+
+	for (size_t i = 0; result && i < samples->samples.count; i++) {
+		const struct ops_python_sample *sample = &samples->samples.items[i];
+
+		if (!i || sample->tid != sample[-1].tid)
+			is_helper = ops_is_helper(waits, trace, sample->tid);
+		result[i] = is_helper && sample_waits(sample, blocked);
+	}
+	ops_free(blocked);
+	return result;
+}
+
+/* --- rows ------------------------------------------------------------------------------------------------------------ */
+
+/* Finds the rows of samples `from` to `to` - 1, all of one thread, on a track of it. */
+static void find_rows_of_samples(const struct ops_python_samples *samples, size_t from, size_t to, const struct ops_events *events,
+                                 const uint32_t *rows, size_t count, uint32_t *ret_rows)
+{
+	uint32_t current = OPS_NONE;
+	size_t next = 0;
+
+	for (size_t i = from; i < to; i++) {
+		int64_t time_ns = samples->samples.items[i].time_ns;
+
+		for (; next < count && events->start_ns[rows[next]] <= time_ns; next++)
+			if (!(events->flags[rows[next]] & (OPS_EVENT_HIDDEN | OPS_EVENT_ASYNC)))
+				current = rows[next];
+		while (current != OPS_NONE && events->end_ns[current] <= time_ns)
+			current = events->parent[current];
+		if (current != OPS_NONE)
+			ret_rows[i] = current;
+	}
+}
+
+uint32_t *ops_python_sample_rows(const struct ops_python_samples *samples, const struct ops_trace *trace)
+{
+	size_t track_count, count = samples->samples.count;
+	const struct ops_track *tracks = ops_trace_tracks(trace, &track_count);
+	uint32_t *result = ops_alloc_none(count + 1);
+	struct ops_track_rows by_track;
+	bool done = ops_track_rows_init(&by_track, trace) && result;
+
+	for (size_t from = 0, to; done && from < count; from = to) {
+		int64_t tid = samples->samples.items[from].tid;
+
+		for (to = from; to < count && samples->samples.items[to].tid == tid; to++);
+		for (size_t track = 0; track < track_count; track++)
+			if (tracks[track].kind == OPS_TRACK_THREAD && tracks[track].tid == tid)
+				find_rows_of_samples(samples, from, to, ops_trace_events(trace), by_track.rows + by_track.first[track],
+				                     by_track.first[track + 1] - by_track.first[track], result);
+	}
+	ops_track_rows_release(&by_track);
+	if (!done) {
+		ops_free(result);
+		return NULL;
+	}
+	return result;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sampled Python stacks of a black box: the metadata "python_samples" (written by read/recording_samples.c).
+ * Sampled Python stacks of a recording: the metadata "python_samples" (written by read/recording_samples.c).
  *
  *     {"version": 1, "start_ns": …, "states": ["running", …],
  *      "functions": [[file, name], …],
@@ -50,5 +50,18 @@ struct ops_python_samples {
  * release them in any case. */
 bool ops_python_samples_read(struct ops_python_samples *samples, const struct ops_trace *trace);
 void ops_python_samples_release(struct ops_python_samples *samples);
+
+/* Appends the innermost frame of a stack as in names of events: "train.py(9): step". */
+void ops_sampled_frame_append(struct ops_buffer *out, const struct ops_python_samples *samples, const struct ops_sampled_stack *stack);
+
+/* Returns, by stack, the stack of its innermost frame that is of the program: the stack itself or a caller; OPS_NONE: none. An import is a part
+ * of the frame that imports. Freed with ops_free. NULL if out of memory. */
+uint32_t *ops_sampled_program_frames(const struct ops_python_samples *samples);
+
+/* Returns, by sample, the innermost row on its thread at its time; OPS_NONE: none. Freed with ops_free. NULL if out of memory. */
+uint32_t *ops_python_sample_rows(const struct ops_python_samples *samples, const struct ops_trace *trace);
+
+/* Returns, by sample, 1 if a helper thread waits (helper_waits.h). Freed with ops_free. NULL if out of memory. */
+uint8_t *ops_python_sample_waits(const struct ops_python_samples *samples, const struct ops_trace *trace);
 
 #endif

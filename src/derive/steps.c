@@ -28,11 +28,11 @@
 
 bool ops_step_number(struct ops_string name, int64_t *ret_number)
 {
-	const char *at = name.bytes + strlen("ProfilerStep"), *end = name.bytes + name.size;
+	const char *at = name.bytes + strlen(OPS_STEP_PREFIX), *end = name.bytes + name.size;
 	int64_t number = 0;
 	int digits = 0;
 
-	if (!ops_string_starts(name, "ProfilerStep"))
+	if (!ops_string_starts(name, OPS_STEP_PREFIX))
 		return false;
 	while (at < end && *at == ' ')
 		at++;

@@ -4,6 +4,8 @@
  */
 #include "derive/waits.h"
 
+#include <math.h>
+
 #include "base/alloc.h"
 #include "base/json_walk.h"
 #include "base/text.h"
@@ -23,6 +25,13 @@ static bool waits_add_row(struct ops_step_waits *waits, struct ops_string row)
 	return OPS_ARRAY_APPEND(&waits->items, (struct ops_step_wait){fields[0], fields[1], fields[2], fields[3], fields[4]});
 }
 
+static double waits_share(struct ops_string value, double most)
+{
+	double share;
+
+	return ops_json_parse_number(value, &share) && share > 0 ? fmin(share, most) : 0;
+}
+
 bool ops_step_waits_read(struct ops_step_waits *waits, const struct ops_trace *trace)
 {
 	struct ops_string json, key, value, row;
@@ -34,6 +43,10 @@ bool ops_step_waits_read(struct ops_step_waits *waits, const struct ops_trace *t
 		return true;
 	walk = ops_json_walk(json.bytes, json.size);
 	while (done && ops_json_next_member(&walk, &key, &value)) {
+		if (ops_string_is(key, "threads_share"))
+			waits->threads_share = waits_share(value, 1);
+		else if (ops_string_is(key, "children_share"))
+			waits->children_share = waits_share(value, 1 - waits->threads_share);
 		if (!ops_string_is(key, "steps"))
 			continue;
 		steps = ops_json_walk(value.bytes, value.size);

@@ -2,6 +2,13 @@
  *
  * How the operating system scheduled each step: what a recording's metadata "machine" says about the thread that ended
  * the step (recording/host_info.py of the package).
+ *
+ * While that thread waits for a processor, other threads have them all. Those of the program cause the part of the waits that they
+ * have of the CPU time of all other threads of the machine:
+ *
+ *     CPU time of other threads of the process, or of its child processes / (CPU time of everything - CPU time of the thread)
+ *
+ * Other programs cause the rest. Recorded while there are child processes, such as workers of a loader.
  */
 #ifndef OPS_DERIVE_WAITS_H
 #define OPS_DERIVE_WAITS_H
@@ -23,6 +30,8 @@ struct ops_step_wait {
 /* In order of steps, as recorded. Empty if the trace has none. */
 struct ops_step_waits {
 	OPS_ARRAY(struct ops_step_wait) items;
+	double threads_share;  /* of the other threads of the process: 0 to 1; 0: none, or unknown */
+	double children_share; /* of its child processes; the sum is at most 1 */
 };
 
 /* Returns false if out of memory. The caller must release the waits in any case. */

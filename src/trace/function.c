@@ -89,23 +89,27 @@ bool ops_file_is_torch(struct ops_string file)
 	return ops_path_in_torch(file).bytes || (file.size && file.bytes[0] == '<');
 }
 
-struct ops_string ops_stack_line(struct ops_string stack, uint32_t *ret_line)
+bool ops_stack_function(struct ops_string stack, struct ops_function_text *ret_function)
 {
 	const char *end = ops_string_end(stack);
 
-	*ret_line = 0;
 	for (const char *at = stack.bytes, *next; at < end; at = next < end ? next + 1 : end) {
-		struct ops_function_text function;
-
 		next = memchr(at, ';', (size_t)(end - at));
 		next = next ? next : end;
-		if (!ops_function_parse((struct ops_string){at, (size_t)(next - at)}, &function) || !function.file.size ||
-		    ops_file_is_torch(function.file))
-			continue;
-		*ret_line = function.line;
-		return function.file;
+		if (ops_function_parse((struct ops_string){at, (size_t)(next - at)}, ret_function) && ret_function->file.size &&
+		    !ops_file_is_torch(ret_function->file))
+			return true;
 	}
-	return (struct ops_string){"", 0};
+	return false;
+}
+
+struct ops_string ops_stack_line(struct ops_string stack, uint32_t *ret_line)
+{
+	struct ops_function_text function;
+	bool found = ops_stack_function(stack, &function);
+
+	*ret_line = found ? function.line : 0;
+	return found ? function.file : (struct ops_string){"", 0};
 }
 
 struct ops_string ops_event_line(const struct ops_trace *trace, uint32_t row, uint32_t *ret_line)

@@ -91,6 +91,14 @@ bool ops_inputs_valid(const char *bytes, size_t size)
 	return cursor.left == 0 && cursor.at == cursor.end;
 }
 
+bool ops_inputs_at(struct ops_input_cursor items, size_t i, struct ops_input *ret_item)
+{
+	while (ops_inputs_next(&items, ret_item))
+		if (i-- == 0)
+			return true;
+	return false;
+}
+
 const char *ops_input_type_name(const struct ops_input *item)
 {
 	switch (item->tag) {

@@ -68,6 +68,9 @@ void ops_inputs_json_concrete(struct ops_buffer *out, struct ops_string inputs);
  * Dims":[…]`, without a comma before or after. */
 void ops_inputs_json_args(struct ops_buffer *out, struct ops_string inputs);
 
+/* Item `i` of a list, counted from 0. Returns false if the list has fewer. */
+bool ops_inputs_at(struct ops_input_cursor items, size_t i, struct ops_input *ret_item);
+
 /* Returns the type of one item as torch writes it: "float", "Scalar", "ScalarList", "TensorList", "". Static. */
 const char *ops_input_type_name(const struct ops_input *item);
 

@@ -11,6 +11,8 @@
 
 /* An event of autograd's engine around a backward node; the node's name follows. */
 #define OPS_ENGINE_PREFIX "autograd::engine::evaluate_function: "
+/* A step; '#' and its number follow. */
+#define OPS_STEP_PREFIX "ProfilerStep"
 /* All calls of an import, which a recording combines to one row; the module's name follows. */
 #define OPS_IMPORT_PREFIX "import "
 /* A call of a torch.nn.Module; "Linear_0" follows. */

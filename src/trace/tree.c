@@ -4,6 +4,7 @@
  * Three passes over rows in order; the parent column itself is the stack.
  */
 #include "base/alloc.h"
+#include "trace/names.h"
 #include "trace/table.h"
 
 #define OUTSIDE (-1) /* temporary value in `self_ns`: the row is not in the tree */
@@ -16,31 +17,44 @@ static bool is_hidden(const struct ops_columns *c, size_t row)
 	       (c->name[row] - 1 < OPS_HIDDEN_NAME_COUNT && c->kind[row] == OPS_EVENT_CPU_OP);
 }
 
+/* Returns true for a row that only marks a step in which functions begin and end: one that begins in a function and ends after it. The
+ * function remains around what runs in it. */
+static bool is_mark_of_step(const struct ops_trace *trace, size_t row, uint32_t closed)
+{
+	const struct ops_columns *c = &trace->columns;
+
+	return c->kind[closed] == OPS_EVENT_PYTHON_FUNCTION && c->kind[row] == OPS_EVENT_USER_ANNOTATION &&
+	       ops_string_starts(ops_trace_string(trace, c->name[row]), OPS_STEP_PREFIX);
+}
+
 /* Finds parents and hidden rows, and for now counts children in `self_ns`. `top` is the innermost open row of each track. A row
  * that partly overlaps the rows below it closes them, for later rows too. Returns whether there was such a row. */
-static bool find_parents(const struct ops_columns *c, const struct ops_tree *tree, uint32_t *top)
+static bool find_parents(const struct ops_trace *trace, const struct ops_tree *tree, uint32_t *top)
 {
+	const struct ops_columns *c = &trace->columns;
 	bool overlap = false;
 
 	for (size_t row = 0; row < c->count; row++) {
 		int64_t start_ns = c->start_ns[row];
 		int64_t end_ns = c->end_ns[row];
 		uint16_t flags = tree->flags[row] & (uint16_t)~(OPS_EVENT_HIDDEN | OPS_EVENT_FOLDED);
-		uint32_t parent;
+		uint32_t parent, closed = OPS_NONE;
 
 		if (is_hidden(c, row))
 			flags |= OPS_EVENT_HIDDEN;
 		tree->flags[row] = flags;
-		if ((flags & OPS_EVENT_HIDDEN) || (c->flags[row] & OPS_EVENT_ASYNC) || c->kind[row] == OPS_EVENT_CPU_INSTANT) {
-			tree->parent[row] = OPS_NONE;
-			tree->self_ns[row] = OUTSIDE;
+		tree->parent[row] = OPS_NONE;
+		tree->self_ns[row] = OUTSIDE;
+		if ((flags & OPS_EVENT_HIDDEN) || (c->flags[row] & OPS_EVENT_ASYNC) || c->kind[row] == OPS_EVENT_CPU_INSTANT)
 			continue;
-		}
 		parent = top[c->track[row]];
 		while (parent != OPS_NONE && (start_ns >= c->end_ns[parent] || end_ns > c->end_ns[parent])) {
-			overlap |= start_ns < c->end_ns[parent];
+			closed = start_ns < c->end_ns[parent] ? parent : closed;
 			parent = tree->parent[parent];
 		}
+		if (closed != OPS_NONE && is_mark_of_step(trace, row, closed))
+			continue;
+		overlap |= closed != OPS_NONE;
 		if (parent != OPS_NONE)
 			tree->self_ns[parent]++;
 		tree->parent[row] = parent;
@@ -72,61 +86,73 @@ static int64_t time_between(int64_t start_ns, int64_t end_ns)
 	return time_ns > INT64_MAX ? INT64_MAX : (int64_t)time_ns;
 }
 
-/* Returns the part of a child's time that no earlier child of its parent covers. Coroutines that take turns on a thread leave
- * ranges that overlap in part. `covered` has, for each row, the end of its children so far; NULL if no events overlap. */
-static int64_t share_of_parent(const struct ops_columns *c, size_t row, uint32_t parent, int64_t *covered)
+/* Finds where each row ends that a later row closes: from there on, its time is that of the later row, which ends after it. So no
+ * moment of a thread counts in two rows that do not contain each other, as those of coroutines that take turns, or a step and the
+ * function in which it begins or ends. `last` has the previous row of each track. */
+static void find_ends(const struct ops_columns *c, const struct ops_tree *tree, uint32_t *last, int64_t *ends_ns)
 {
-	int64_t start_ns = c->start_ns[row];
+	for (size_t row = 0; row < c->count; row++) {
+		uint32_t closed = last[c->track[row]];
 
-	if (covered && start_ns < covered[parent])
-		start_ns = covered[parent];
-	if (c->end_ns[row] <= start_ns)
-		return 0;
-	if (covered)
-		covered[parent] = c->end_ns[row];
-	return time_between(start_ns, c->end_ns[row]);
+		ends_ns[row] = c->end_ns[row];
+		if (tree->self_ns[row] == OUTSIDE)
+			continue;
+		for (; closed != tree->parent[row]; closed = tree->parent[closed])
+			if (c->start_ns[row] < ends_ns[closed])
+				ends_ns[closed] = c->start_ns[row];
+		last[c->track[row]] = (uint32_t)row;
+	}
 }
 
 /* Gives the children of folded rows to the remaining row, and subtracts every child's time from its parent's. Parents come before
  * their children, so theirs are final already. */
-static void tree_finalize(const struct ops_columns *c, const struct ops_tree *tree, int64_t *covered)
+static void tree_finalize(const struct ops_columns *c, const struct ops_tree *tree, const int64_t *ends_ns)
 {
 	for (size_t row = 0; row < c->count; row++) {
 		uint32_t parent = tree->parent[row];
+		int64_t time_ns;
 
-		if (covered)
-			covered[row] = c->start_ns[row];
 		if (parent != OPS_NONE && (tree->flags[parent] & OPS_EVENT_FOLDED))
 			tree->parent[row] = parent = tree->parent[parent];
 		if (tree->self_ns[row] == OUTSIDE || (tree->flags[row] & OPS_EVENT_FOLDED)) {
 			tree->self_ns[row] = 0;
 			continue;
 		}
-		tree->self_ns[row] = time_between(c->start_ns[row], c->end_ns[row]);
-		if (parent != OPS_NONE) {
-			int64_t share_ns = share_of_parent(c, row, parent, covered);
-
-			tree->self_ns[parent] -= share_ns < tree->self_ns[parent] ? share_ns : tree->self_ns[parent];
-		}
+		time_ns = time_between(c->start_ns[row], ends_ns[row]);
+		tree->self_ns[row] = time_ns;
+		if (parent != OPS_NONE)
+			tree->self_ns[parent] -= time_ns < tree->self_ns[parent] ? time_ns : tree->self_ns[parent];
 	}
+}
+
+static void forget_rows(uint32_t *of_track, size_t tracks)
+{
+	for (size_t track = 0; track < tracks; track++)
+		of_track[track] = OPS_NONE;
 }
 
 bool ops_tree_build(const struct ops_trace *trace, const struct ops_tree *tree)
 {
-	uint32_t *top = ops_realloc_array(NULL, trace->tracks.count + 1, sizeof(*top));
-	int64_t *covered = NULL;
-	bool overlap;
+	const struct ops_columns *c = &trace->columns;
+	const size_t tracks = trace->tracks.count;
+	uint32_t *of_track = ops_realloc_array(NULL, tracks + 1, sizeof(*of_track));
+	int64_t *ends_ns = NULL; /* only if rows overlap in part: a column of time and memory */
+	bool done = of_track != NULL;
 
-	if (!top)
-		return false;
-	for (size_t track = 0; track < trace->tracks.count; track++)
-		top[track] = OPS_NONE;
-	overlap = find_parents(&trace->columns, tree, top);
-	ops_free(top);
-	if (overlap && !(covered = ops_realloc_array(NULL, trace->columns.count, sizeof(*covered))))
-		return false;
-	mark_folded(&trace->columns, tree);
-	tree_finalize(&trace->columns, tree, covered);
-	ops_free(covered);
-	return true;
+	if (done)
+		forget_rows(of_track, tracks);
+	if (done && find_parents(trace, tree, of_track)) {
+		ends_ns = ops_realloc_array(NULL, c->count, sizeof(*ends_ns));
+		done = ends_ns != NULL;
+		forget_rows(of_track, tracks);
+		if (done)
+			find_ends(c, tree, of_track, ends_ns);
+	}
+	if (done) {
+		mark_folded(c, tree);
+		tree_finalize(c, tree, ends_ns ? ends_ns : c->end_ns);
+	}
+	ops_free(of_track);
+	ops_free(ends_ns);
+	return done;
 }

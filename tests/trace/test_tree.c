@@ -23,6 +23,7 @@ struct oracle {
 	struct ops_new_event events[EVENTS_MAX];
 	uint32_t parent[EVENTS_MAX];
 	int64_t self_ns[EVENTS_MAX];
+	int64_t ends_ns[EVENTS_MAX]; /* where a later event closes it */
 	bool hidden[EVENTS_MAX];
 	bool takes[EVENTS_MAX];
 	bool removed[EVENTS_MAX];
@@ -62,9 +63,13 @@ static void find_parents(struct oracle *o, uint32_t track)
 
 		if (event->track != track || !o->takes[i])
 			continue;
+		o->ends_ns[i] = event->end_ns;
 		while (depth && (event->start_ns >= o->events[stack[depth - 1]].end_ns ||
-		                 event->end_ns > o->events[stack[depth - 1]].end_ns))
+		                 event->end_ns > o->events[stack[depth - 1]].end_ns)) {
 			depth--;
+			if (event->start_ns < o->ends_ns[stack[depth]])
+				o->ends_ns[stack[depth]] = event->start_ns;
+		}
 		o->parent[i] = depth ? stack[depth - 1] : OPS_NONE;
 		stack[depth++] = i;
 	}
@@ -110,7 +115,7 @@ static void fold(struct oracle *o)
 static bool in_child(const struct oracle *o, uint32_t i, int64_t at)
 {
 	for (size_t j = 0; j < o->count; j++)
-		if (o->takes[j] && !o->removed[j] && o->parent[j] == i && o->events[j].start_ns <= at && at < o->events[j].end_ns)
+		if (o->takes[j] && !o->removed[j] && o->parent[j] == i && o->events[j].start_ns <= at && at < o->ends_ns[j])
 			return true;
 	return false;
 }
@@ -135,7 +140,7 @@ static void solve(struct oracle *o)
 		o->self_ns[i] = 0;
 		if (!o->takes[i] || o->removed[i])
 			continue;
-		for (int64_t at = o->events[i].start_ns; at < o->events[i].end_ns; at++)
+		for (int64_t at = o->events[i].start_ns; at < o->ends_ns[i]; at++)
 			o->self_ns[i] += !in_child(o, i, at);
 	}
 }
@@ -311,7 +316,7 @@ static void test_keeps_names_of_users(void **state)
 	ops_trace_unref(trace);
 }
 
-/* What only partly overlaps ends the rows below it, also for those that come later. */
+/* What only partly overlaps ends the rows below it, also for those that come later, and has their time from there on. */
 static void test_partial_overlap(void **state)
 {
 	const struct simple events[] = {{"a", 0, 50, 0}, {"b", 40, 60, 0}, {"c", 45, 50, 0}, {"d", 55, 58, 0}};
@@ -322,12 +327,33 @@ static void test_partial_overlap(void **state)
 	assert_int_equal(e->parent[1], OPS_NONE);
 	assert_int_equal(e->parent[2], 1);
 	assert_int_equal(e->parent[3], 1);
-	assert_int_equal(e->self_ns[0], 50);
+	assert_int_equal(e->self_ns[0], 40);
 	assert_int_equal(e->self_ns[1], 12);
 	ops_trace_unref(trace);
 }
 
-/* Ranges of coroutines that take turns overlap: the time of both is taken off their parent once. */
+/* A step that ends in the function that begins the next one leaves what runs in a function to it. */
+static void test_steps_between_functions(void **state)
+{
+	const struct simple rows[] = {
+		{"main", 0, 100, OPS_EVENT_PYTHON_FUNCTION}, {"train", 0, 40, OPS_EVENT_PYTHON_FUNCTION},
+		{"ProfilerStep#1", 30, 80, OPS_EVENT_USER_ANNOTATION}, {"zero_grad", 32, 38, OPS_EVENT_CPU_OP},
+		{"train", 45, 90, OPS_EVENT_PYTHON_FUNCTION}, {"mm", 50, 70, OPS_EVENT_CPU_OP},
+		{"ProfilerStep#2", 80, 95, OPS_EVENT_USER_ANNOTATION}, {"zero_grad", 82, 88, OPS_EVENT_CPU_OP},
+	};
+	static const uint32_t parents[] = {OPS_NONE, 0, OPS_NONE, 1, 0, 4, OPS_NONE, 4};
+	static const int64_t self_ns[] = {15, 34, 0, 6, 19, 20, 0, 6};
+	struct ops_trace *trace = simple_trace(rows, 8);
+
+	(void)state;
+	for (size_t i = 0; i < 8; i++) {
+		assert_int_equal(ops_trace_events(trace)->parent[i], parents[i]);
+		assert_int_equal(ops_trace_events(trace)->self_ns[i], self_ns[i]);
+	}
+	ops_trace_unref(trace);
+}
+
+/* Ranges of coroutines that take turns overlap: no time counts in two of them. */
 static void test_children_that_overlap(void **state)
 {
 	const struct simple events[] = {{"loop", 0, 100, 0}, {"a", 10, 80, 0}, {"b", 20, 90, 0}, {"c", 30, 60, 0},
@@ -341,8 +367,8 @@ static void test_children_that_overlap(void **state)
 	assert_int_equal(e->parent[3], 2);
 	assert_int_equal(e->parent[4], 0);
 	assert_int_equal(e->self_ns[0], 15);
-	assert_int_equal(e->self_ns[1], 70);
-	assert_int_equal(e->self_ns[2], 40);
+	assert_int_equal(e->self_ns[1], 10);
+	assert_int_equal(e->self_ns[2], 35);
 	ops_trace_unref(trace);
 }
 
@@ -376,6 +402,7 @@ int main(void)
 		cmocka_unit_test(test_folds_redispatch),
 		cmocka_unit_test(test_keeps_names_of_users),
 		cmocka_unit_test(test_partial_overlap),
+		cmocka_unit_test(test_steps_between_functions),
 		cmocka_unit_test(test_children_that_overlap),
 		cmocka_unit_test(test_no_time_is_negative),
 		cmocka_unit_test(test_empty),
