@@ -449,6 +449,7 @@ static enum ops_code analysis_answer(struct analysis_run *run, const struct ops_
 	if (!ops_string_is(where, "null"))
 		run->events.where = where;
 	run->result.table.empty = reason_for_nothing(run);
+	run->result.table.rounded = options->round_to_us;
 	if (!code)
 		code = inner[run->analysis - analyses].answer(run);
 	if (options->format == OPS_FORMAT_TEXT && !run->result.table.failed)

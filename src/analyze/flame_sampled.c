@@ -8,8 +8,7 @@
 #include "base/alloc.h"
 #include "base/fault.h"
 #include "base/sum.h"
-#include "derive/blocking.h"
-#include "derive/helper_waits.h"
+#include "derive/program.h"
 #include "derive/python_samples.h"
 
 struct sampled_flame {
@@ -18,8 +17,7 @@ struct sampled_flame {
 	uint32_t *chains; /* by stack, for the current thread; OPS_NONE: not added yet */
 	OPS_ARRAY(uint32_t) path; /* scratch: stacks without a chain, innermost first */
 	struct ops_buffer text;
-	const struct ops_helper_waits *waits; /* NULL: waits of helper threads are kept */
-	uint8_t *blocks; /* by stack: 1 if one of its functions only waits */
+	uint8_t *waits; /* by sample: 1 if it is left out because a helper thread waits; NULL: all are kept */
 };
 
 static uint32_t add_text_frame(struct sampled_flame *s, uint32_t caller)
@@ -51,21 +49,21 @@ static uint32_t flame_add_thread(struct sampled_flame *s, int64_t tid)
 	return add_text_frame(s, 0);
 }
 
-static void sampled_frame_text(struct sampled_flame *s, const struct ops_sampled_stack *stack)
+static uint32_t add_frame(struct sampled_flame *s, uint32_t caller, const struct ops_sampled_stack *stack)
+{
+	s->text.size = 0;
+	ops_sampled_frame_append(&s->text, s->samples, stack);
+	return add_text_frame(s, caller);
+}
+
+/* Adds a frame, unless it is Opstrobe's: what runs the program has no frames, nor do the functions around its calls. */
+static uint32_t add_frame_of_program(struct sampled_flame *s, uint32_t root, uint32_t caller, const struct ops_sampled_stack *stack)
 {
 	const struct ops_sampled_function *function = &s->samples->functions.items[stack->function];
 
-	s->text.size = 0;
-	ops_buffer_append(&s->text, function->file.bytes, function->file.size);
-	if (s->text.size)
-		ops_buffer_printf(&s->text, "(%u): ", stack->line);
-	ops_buffer_append(&s->text, function->name.bytes, function->name.size);
-}
-
-static uint32_t add_frame(struct sampled_flame *s, uint32_t caller, const struct ops_sampled_stack *stack)
-{
-	sampled_frame_text(s, stack);
-	return add_text_frame(s, caller);
+	if (!ops_file_is_own(function->file))
+		return add_frame(s, caller, stack);
+	return ops_is_launcher(function->file, function->name) ? root : caller;
 }
 
 /* Returns the chain of a stack below `root`. */
@@ -86,7 +84,7 @@ static uint32_t add_stack(struct sampled_flame *s, uint32_t root, uint32_t stack
 	while (s->path.count && chain != OPS_NONE) {
 		uint32_t at = s->path.items[--s->path.count];
 
-		chain = s->chains[at] = add_frame(s, chain, &stacks[at]);
+		chain = s->chains[at] = add_frame_of_program(s, root, chain, &stacks[at]);
 	}
 	return chain;
 }
@@ -103,38 +101,10 @@ static uint32_t flame_add_state(struct sampled_flame *s, uint32_t chain, enum op
 	return add_text_frame(s, chain);
 }
 
-/* Finds the stacks in which a thread waits: for samples without a state. Stacks come after those of their callers. */
-static bool find_blocking_names(struct sampled_flame *s)
-{
-	const struct ops_python_samples *samples = s->samples;
-
-	s->blocks = ops_alloc_zeroed(samples->stacks.count + 1, 1);
-	for (size_t i = 0; s->blocks && !s->text.failed && i < samples->stacks.count; i++) {
-		const struct ops_sampled_stack *stack = &samples->stacks.items[i];
-
-		sampled_frame_text(s, stack);
-		s->blocks[i] = (stack->caller != OPS_NONE && s->blocks[stack->caller]) ||
-		               ops_blocking_of((struct ops_string){ops_buffer_text(&s->text), s->text.size}) != OPS_BLOCKING_NONE;
-	}
-	return s->blocks && !s->text.failed;
-}
-
-static bool sample_waits(const struct sampled_flame *s, const struct ops_python_sample *sample)
-{
-	switch (sample->state) {
-	case OPS_THREAD_RUNNING:
-	case OPS_THREAD_READY:
-	case OPS_THREAD_GIL: return false;
-	case OPS_THREAD_STATES: return s->blocks[sample->stack];
-	default: return true;
-	}
-}
-
 static bool flame_add_samples(struct sampled_flame *s)
 {
 	const struct ops_python_samples *samples = s->samples;
 	uint32_t root = OPS_NONE;
-	bool is_helper = false;
 
 	for (size_t i = 0; i < samples->samples.count; i++) {
 		const struct ops_python_sample *sample = &samples->samples.items[i];
@@ -142,9 +112,8 @@ static bool flame_add_samples(struct sampled_flame *s)
 		if (!i || sample->tid != sample[-1].tid) {
 			memset(s->chains, 0xff, samples->stacks.count * sizeof(*s->chains)); /* all OPS_NONE */
 			root = flame_add_thread(s, sample->tid);
-			is_helper = s->waits && ops_is_helper(s->waits, s->flame->frames.trace, sample->tid);
 		}
-		if (is_helper && sample_waits(s, sample)) {
+		if (s->waits && s->waits[i]) {
 			s->flame->waits_ns = ops_sum(s->flame->waits_ns, sample->weight_ns);
 			continue;
 		}
@@ -163,10 +132,10 @@ enum ops_code ops_flame_sampled_new(const struct ops_trace *trace, const struct 
 	bool done = ops_python_samples_read(&samples, trace) && s.flame && ops_frames_init(&s.flame->frames, trace);
 
 	s.chains = done ? ops_alloc_none(samples.stacks.count + 1) : NULL;
-	s.waits = choices->keep_waits ? NULL : ops_helper_waits_of(trace);
-	done = s.chains && (s.waits || choices->keep_waits) && find_blocking_names(&s) && flame_add_samples(&s);
+	s.waits = done && !choices->keep_waits ? ops_python_sample_waits(&samples, trace) : NULL;
+	done = s.chains && (s.waits || choices->keep_waits) && flame_add_samples(&s);
 	ops_free(s.chains);
-	ops_free(s.blocks);
+	ops_free(s.waits);
 	OPS_ARRAY_RELEASE(&s.path);
 	ops_buffer_release(&s.text);
 	ops_python_samples_release(&samples);

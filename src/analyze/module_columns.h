@@ -22,9 +22,9 @@ RESULT_GETTER(module_get_percent, struct ops_module_row, number, result_round(10
 	{.name = "parameters", .type = RESULT_COUNT, .title = "Parameters", \
 	 .about = "Number of elements of the parameters", RESULT_FIELD(struct ops_module_row, parameter_count)}, \
 	{.name = "percent", .type = RESULT_PERCENT, .title = "Of steps", .nullable = true, \
-	 .about = "Forward and backward time, of the time of the steps on the host; without steps, of the complete trace", .get = module_get_percent}, \
+	 .about = "Forward and backward time of the calls on the threads of the steps, of the time of the steps; without steps, of the complete trace", .get = module_get_percent}, \
 	{.name = "step_us", .type = RESULT_TIME, .title = "Per step", .nullable = true, \
-	 .about = "Forward and backward time over the number of steps; null without steps", .get = module_get_step}, \
+	 .about = "Mean over the steps of the forward and backward time of the calls in them; null without steps", .get = module_get_step}, \
 	{.name = "host_us", .type = RESULT_TIME, .title = "Forward", \
 	 .about = "Time of the calls on their thread", RESULT_FIELD(struct ops_module_row, total[OPS_MODULE_HOST])}, \
 	{.name = "call_us", .type = RESULT_TIME, .title = "Per call", .nullable = true, \

@@ -17,6 +17,7 @@
 #include "derive/flops.h"
 #include "derive/operators.h"
 #include "derive/modules.h"
+#include "derive/steps.h"
 #include "trace/kinds.h"
 
 /* --- units ---------------------------------------------------------------------------------------------------------- */
@@ -85,9 +86,18 @@ static void module_costs_add(struct module_costs *costs, uint32_t unit, enum ops
 	*sum = ops_sum(*sum, value);
 }
 
+/* Adds time in the steps that means cover to a call, and subtracts it from what contains it: a call that begins outside of steps has none itself. */
+static void add_step_time(struct module_costs *costs, const struct ops_steps *steps, uint32_t call, uint32_t outer_call, uint32_t outer_event, int64_t ns)
+{
+	if (call != OPS_NONE)
+		costs->costs[call].step_ns = ops_sum(costs->costs[call].step_ns, ns);
+	if (outer_call != OPS_NONE && ops_steps_averages(steps, costs->events->start_ns[outer_event]))
+		costs->costs[outer_call].step_ns = ops_difference(costs->costs[outer_call].step_ns, ns);
+}
+
 /* The time of a call minus that of the calls directly inside it, and the time of a node minus that of all units
  * directly inside it. */
-static void module_costs_add_times(struct module_costs *costs)
+static void module_costs_add_times(struct module_costs *costs, const struct ops_steps *steps)
 {
 	const struct ops_events *events = costs->events;
 
@@ -102,6 +112,19 @@ static void module_costs_add_times(struct module_costs *costs)
 				ops_difference(costs->costs[outer].self[OPS_MODULE_HOST], duration_ns);
 		if (unit->outer != OPS_NONE && costs->units.items[unit->outer].backward)
 			module_costs_add(costs, unit->outer, OPS_MODULE_HOST, OPS_MODULE_BACKWARD, -duration_ns);
+		if (!ops_steps_averages(steps, events->start_ns[unit->event]))
+			continue;
+		add_step_time(costs, steps, unit->call, outer, outer == OPS_NONE ? OPS_NONE : costs->calls.items[outer].event, duration_ns);
+		if (unit->outer != OPS_NONE && costs->units.items[unit->outer].backward)
+			add_step_time(costs, steps, OPS_NONE, costs->units.items[unit->outer].call, costs->units.items[unit->outer].event, duration_ns);
+	}
+	/* In a file with events that overlap in part, those inside may take longer. */
+	for (size_t i = 0; i < costs->calls.count; i++) {
+		for (int metric = OPS_MODULE_HOST; metric <= OPS_MODULE_BACKWARD; metric++)
+			if (costs->costs[i].self[metric] < 0)
+				costs->costs[i].self[metric] = 0;
+		if (costs->costs[i].step_ns < 0)
+			costs->costs[i].step_ns = 0;
 	}
 }
 
@@ -131,17 +154,18 @@ static bool add_device_times(struct module_costs *costs)
 bool module_costs_init(struct module_costs *costs, const struct ops_trace *trace)
 {
 	const uint32_t *modules = ops_backward_modules(trace);
+	const struct ops_steps *steps = ops_steps_of(trace);
 	bool ok;
 
 	*costs = (struct module_costs){.trace = trace, .events = ops_trace_events(trace)};
 	costs->unit_of = ops_realloc_array(NULL, costs->events->count + 1, sizeof(*costs->unit_of));
-	ok = modules && costs->unit_of && find_units(costs, modules);
+	ok = modules && steps && costs->unit_of && find_units(costs, modules);
 	if (!ok)
 		return false;
 	costs->costs = ops_alloc_zeroed(costs->calls.count + 1, sizeof(*costs->costs));
 	if (!costs->costs)
 		return false;
-	module_costs_add_times(costs);
+	module_costs_add_times(costs, steps);
 	return add_device_times(costs) && add_flops(costs) && module_costs_add_memory(costs);
 }
 

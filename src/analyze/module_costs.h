@@ -30,6 +30,7 @@ struct module_calls {
 
 struct module_cost {
 	int64_t self[OPS_MODULE_METRIC_COUNT];
+	int64_t step_ns;       /* the part of forward and backward time that is in steps */
 	int64_t peak_bytes[2]; /* on the CPU and on devices */
 };
 

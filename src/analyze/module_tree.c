@@ -192,21 +192,42 @@ static void sum_self(const struct ops_module_tree *tree, const struct module_cos
 	}
 }
 
+/* Without steps, and outside of them, every thread is one of a step. */
+static bool is_on_step_thread(const struct ops_module_tree *tree, const struct ops_steps *steps, uint32_t event)
+{
+	const struct ops_events *events = ops_trace_events(tree->trace);
+	uint32_t step = ops_steps_at(steps, events->start_ns[event]);
+
+	return step == OPS_NONE || steps->list.items[step].track == events->track[event];
+}
+
 /* Sums the costs of calls including the calls inside, see add_inner_calls. */
 static void sum_totals(const struct ops_module_tree *tree, const struct module_cost *costs, struct ops_module_row *groups,
                        const uint32_t *group_of, const uint8_t *repeated)
 {
+	const struct ops_steps *steps = ops_steps_of(tree->trace); /* module_costs_init() has computed them */
+
 	for (uint32_t i = 0; i < tree->calls.count; i++)
-		if (!repeated[i])
-			add_values(groups[group_of[tree->calls.items[i].row]].total, costs[i].self);
+		if (!repeated[i]) {
+			struct ops_module_row *group = &groups[group_of[tree->calls.items[i].row]];
+
+			add_values(group->total, costs[i].self);
+			group->step_ns += (double)costs[i].step_ns;
+			if (is_on_step_thread(tree, steps, tree->calls.items[i].event))
+				group->share += (double)costs[i].step_ns;
+		}
 }
 
 /* From here on, the cost of a call includes everything inside it. Inner calls come later. */
 static void add_inner_calls(const struct ops_module_tree *tree, struct module_cost *costs)
 {
 	for (size_t i = tree->calls.count; i-- > 0;)
-		if (tree->calls.items[i].outer != OPS_NONE)
-			add_values(costs[tree->calls.items[i].outer].self, costs[i].self);
+		if (tree->calls.items[i].outer != OPS_NONE) {
+			struct module_cost *outer = &costs[tree->calls.items[i].outer];
+
+			add_values(outer->self, costs[i].self);
+			outer->step_ns = ops_sum(outer->step_ns, costs[i].step_ns);
+		}
 }
 
 /* A module that only contains others shows their totals. */
@@ -219,6 +240,8 @@ static void fill_holders(struct ops_module_tree *tree)
 		if (!parent || parent->calls)
 			continue;
 		add_values(parent->total, row->total);
+		parent->step_ns += row->step_ns;
+		parent->share += row->share;
 		if (row->first_call < parent->first_call)
 			parent->first_call = row->first_call;
 		add_peak(&parent->cpu_peak_bytes, row->cpu_peak_bytes);
@@ -266,25 +289,26 @@ static void module_tree_count_modules(struct ops_module_tree *tree, const uint32
 	}
 }
 
-/* Fills the figures that refer to steps, also to those without device work. A step that several processes run together counts
- * once. Returns false if out of memory. */
+/* Fills the figures that refer to the steps that means cover, also to those without device work. A step that several processes run
+ * together counts once. Before, `step_ns`
+ * and `share` are sums of time. Returns false if out of memory. */
 static bool fill_steps(struct ops_module_tree *tree)
 {
 	const struct ops_steps *steps = ops_steps_of(tree->trace);
 	struct ops_interval extent = ops_extent_of(tree->trace);
-	double count = steps ? (double)ops_steps_counted(steps) : 0, all_ns = 0;
+	double count = steps ? (double)ops_steps_averaged(steps) : 0, all_ns = 0;
 
 	for (size_t i = 0; steps && i < steps->list.count; i++)
-		if (!steps->list.items[i].is_shadow)
+		if (!steps->list.items[i].is_shadow && (i || !steps->first_is_apart))
 			all_ns += (double)ops_difference(steps->list.items[i].end_ns, steps->list.items[i].start_ns);
 	if (!count)
 		all_ns = (double)ops_difference(extent.end_ns, extent.start_ns);
 	for (size_t i = 0; i < tree->rows.count + tree->classes.count; i++) {
 		struct ops_module_row *row = i < tree->rows.count ? &tree->rows.items[i] : &tree->classes.items[i - tree->rows.count];
-		double ns = (double)row->total[OPS_MODULE_HOST] + (double)row->total[OPS_MODULE_BACKWARD];
 
-		row->step_ns = count > 0 ? ns / count : (double)NAN;
-		row->share = all_ns > 0 ? ns / all_ns : (double)NAN;
+		row->step_ns = count > 0 ? row->step_ns / count : (double)NAN;
+		/* Threads of the autograd engine may work for several calls at once. A module that other threads call has no share. */
+		row->share = all_ns > 0 && (row->share > 0 || !row->calls) ? fmin(row->share / all_ns, 1) : (double)NAN;
 	}
 	return steps != NULL;
 }

@@ -4,6 +4,7 @@
  */
 #include "analyze/result.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,9 +48,26 @@ void result_declare(struct result_table *table, const struct result_declaration 
 			result_columns(table, &declaration->columns[i], 1);
 }
 
+/* Largest share, with what rounding adds. */
+#define SHARE_MOST 100.005
+
+/* Returns false for a share above 100 % and for a negative share or time, which only unbounded columns have. */
+__attribute__((unused)) static bool can_be_shown(const struct result_column *column, const struct result_cell *cell)
+{
+	if (cell->is_null || column->unbounded)
+		return true;
+	if (column->type == RESULT_PERCENT)
+		return cell->number >= 0 && cell->number <= SHARE_MOST;
+	return column->type != RESULT_TIME || cell->integer >= 0;
+}
+
 static void result_push(struct result_table *table, struct result_cell cell)
 {
 	struct result_cell *pushed = OPS_ARRAY_PUSH(&table->cells);
+
+	/* Tables pass here in every format, and rows as JSON objects through result_members_json(). */
+	assert(!table->columns.count || table->failed || table->rounded ||
+	       can_be_shown(&table->columns.items[(table->cells.count - (pushed != NULL)) % table->columns.count], &cell));
 
 	if (pushed)
 		*pushed = cell;
@@ -312,6 +330,7 @@ void result_members_json(const struct result_declaration *declaration, unsigned 
 		if (column->type == RESULT_LIST)
 			continue;
 		cell = result_cell_of(column, row);
+		assert(can_be_shown(column, &cell));
 		write_cell(&cell, column->type, json);
 	}
 }

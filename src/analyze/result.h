@@ -73,6 +73,7 @@ struct result_column {
 	                    * fits each figure */
 	const char *about; /* meaning, if the title is not sufficient */
 	bool nullable;     /* for a member of a JSON object: it can be null */
+	bool unbounded;    /* a percentage or time that can be negative or above 100 %: a difference, or a figure of the file */
 	const char *when;  /* condition for the column; NULL: always present */
 	unsigned option;   /* a bit: result_declare adds the column if its options have the bit; 0: always */
 	/* Source of a cell for rows added with result_add(): a member of the row, or a function. NaN, NULL and
@@ -125,6 +126,7 @@ struct result_table {
 	size_t total_rows; /* before truncation; 0: not truncated */
 	bool failed;
 	bool copies; /* texts are copied, because the caller's do not live long enough */
+	bool rounded; /* its times were rounded as by Holistic Trace Analysis, where an event of less than a microsecond may end before it starts */
 	bool on_page; /* one of several tables on a page: no note about omitted columns */
 	bool colours; /* for a terminal with colours */
 	const char *empty; /* why there may be no rows, in text, Markdown and JSON; NULL: unknown */

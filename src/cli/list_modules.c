@@ -8,7 +8,7 @@ static const char usage[] =
 	"usage: opstrobe modules [options] TRACE|DIRECTORY...\n"
 	"\n"
 	"Lists time, FLOPs and memory of each module, forward and backward, as a tree. Requires\n"
-	"a trace that was recorded with with_modules or with_stack.\n"
+	"a trace of 'opstrobe run', or one recorded with with_modules or with_stack.\n"
 	"\n"
 	"options:\n"
 	CLI_TABLE_OPTIONS

@@ -30,8 +30,9 @@ static const char usage[] =
 	"and no network: mail it, attach it, open it from disk. It contains no source files, and\n"
 	"no text of a trace can run as code in it. For a directory it covers all traces below\n"
 	"and how the ranks of a run wait for one another. --format markdown writes the main\n"
-	"tables of each trace and the advice, for a pull request or the summary of a CI job,\n"
-	"after a table of the ranks if the traces are of one job.\n"
+	"tables of each trace and the advice, for a pull request or the summary of a CI job.\n"
+	"For the traces of one job it writes a table of the ranks and the main tables of the\n"
+	"late rank, else of the first.\n"
 	"\n"
 	"options:\n"
 	"  --format html|markdown  default html\n"
@@ -67,8 +68,8 @@ static void put_heading(FILE *out, const char *name)
 	fprintf(out, name ? "## Profile of `%s`\n\n" : "## Profile%s\n\n", text);
 }
 
-/* Writes the page of one trace, and adds the trace to the advisor. */
-static bool put_page(FILE *out, struct cli_stream *stream, size_t place, struct ops_rank *worker,
+/* Adds a trace to the advisor. Writes its page if `is_shown`. */
+static bool put_page(FILE *out, struct cli_stream *stream, size_t place, bool is_shown, struct ops_rank *worker,
                      struct ops_adviser *adviser)
 {
 	struct ops_trace *trace = NULL;
@@ -78,11 +79,13 @@ static bool put_page(FILE *out, struct cli_stream *stream, size_t place, struct 
 	enum ops_code code = cli_stream_get(stream, place, &trace, &error);
 
 	worker->trace = trace;
-	if (!code)
+	if (!code && is_shown)
 		code = ops_views_text(trace, OPS_RULES_OPSTROBE, OPS_VIEWS_MARKDOWN, &text, &size, &error);
 	if (!code)
 		code = ops_adviser_add(adviser, worker, &error);
 	ops_trace_unref(trace);
+	if (!code && !is_shown)
+		return true;
 	if (!code)
 		put_heading(out, stream->count > 1 ? worker->name : NULL);
 	if (!put_part(out, code, text, size, &error))
@@ -96,14 +99,17 @@ static enum ops_code report_get_trace(void *context, size_t i, struct ops_trace 
 	return cli_stream_get(context, i, ret_trace, error);
 }
 
-/* Writes the page about the ranks if the traces are of one job. */
-static bool put_ranks(FILE *out, struct cli_stream *stream, const struct ops_rank *workers)
+#define EACH SIZE_MAX
+
+/* Writes the page about the ranks if the traces are of one job. `*ret_shown` is then the one whose own page follows, since pages of many
+ * ranks are too long to be read; EACH: each trace. */
+static bool put_ranks(FILE *out, struct cli_stream *stream, const struct ops_rank *workers, size_t *ret_shown)
 {
 	const struct ops_trace_source traces = {report_get_trace, stream};
 	struct ops_error error;
 	size_t size = 0;
 	char *text = NULL;
-	enum ops_code code = ops_run_text(&traces, workers, stream->count, OPS_RULES_OPSTROBE, OPS_VIEWS_MARKDOWN, &text, &size, &error);
+	enum ops_code code = ops_run_text(&traces, workers, stream->count, OPS_RULES_OPSTROBE, OPS_VIEWS_MARKDOWN, &text, &size, ret_shown, &error);
 
 	if (!code && !text)
 		return true;
@@ -115,22 +121,22 @@ static bool put_ranks(FILE *out, struct cli_stream *stream, const struct ops_ran
 	return true;
 }
 
-/* Writes the ranks of a job, the page of each trace, then the advice for all of them together. */
+/* Writes the ranks of a job and the page of one of them, or else the page of each trace, then the advice for all of them together. */
 static bool put_markdown(FILE *out, struct cli_stream *stream)
 {
 	struct ops_adviser *adviser = ops_adviser_new();
 	struct ops_rank *workers = cli_stream_ranks(stream);
 	struct ops_error error;
-	size_t size = 0;
+	size_t size = 0, shown = EACH;
 	char *text = NULL;
 	bool done = adviser && workers;
 
 	if (!done)
 		fputs("opstrobe: out of memory\n", stderr);
 	if (done && stream->count > 1)
-		done = put_ranks(out, stream, workers);
+		done = put_ranks(out, stream, workers, &shown);
 	for (size_t i = 0; done && i < stream->count; i++)
-		done = put_page(out, stream, i, &workers[i], adviser);
+		done = put_page(out, stream, i, shown == EACH || shown == i, &workers[i], adviser);
 	if (done) {
 		enum ops_code code = ops_adviser_finish(adviser, OPS_FORMAT_MARKDOWN, &text, &size, &error);
 

@@ -113,7 +113,7 @@ static int print_ranks(struct cli_stream *stream, enum ops_rules rules, struct v
 	struct ops_error error;
 	char *text = NULL;
 	size_t size = 0;
-	enum ops_code code = ops_run_text(&traces, source->workers, stream->count, rules, views_terminal_flags(), &text, &size, &error);
+	enum ops_code code = ops_run_text(&traces, source->workers, stream->count, rules, views_terminal_flags(), &text, &size, NULL, &error);
 
 	*ret_printed = !code && text;
 	return !code && !text ? CLI_EXIT_OK : cli_print_folded(code, text, size, &error);

@@ -28,7 +28,7 @@ static void test_what_a_trace_has(void **state)
 	asking_gives(question,
 	             "{\"value\":{\"rank\":null,\"start_ns\":1000,\"duration_us\":119.5,\"steps\":1,\"steps_from\":\"marks\",\"steps_source\":\"marks of the recording\",\"first_step\":7,\"last_step\":7,"
 	             "\"events\":3,\"events_by_kind\":{\"user_annotation\":1,\"kernel\":1,\"cuda_runtime\":1},\"threads\":1,"
-	             "\"streams\":1,\"arrows\":0,\"memory_records\":0,\"counter_values\":0,\"modules\":0,\"module_calls\":0,"
+	             "\"streams\":1,\"arrows\":0,\"memory_records\":0,\"counter_values\":0,\"modules\":0,\"module_calls\":0,\"call_stacks\":0,\"input_shapes\":0,"
 	             "\"lost_records\":0,\"notes\":0}}");
 	asking_done(&question);
 }

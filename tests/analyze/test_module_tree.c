@@ -305,7 +305,7 @@ static void tables(void **state)
 	             "Class                           Calls  Of steps  Forward  Per call  Backward  Self forward\n"
 	             "torch.nn.modules.linear.Linear      2    35.5 %    50 ns     25 ns     60 ns         50 ns\n"
 	             "and 3 more\n");
-	assert_table(empty, NULL, "no calls of modules were recorded: record with with_modules=True or opstrobe run --with-modules\n");
+	assert_table(empty, NULL, "no calls of modules were recorded: record with opstrobe run, or with with_modules=True\n");
 	assert_int_equal(ops_module_text(tree, &(struct ops_module_text_options){.sort_by = "x"}, &text, &size, &error),
 	                 OPS_INVALID);
 	assert_string_equal(error.text, "modules cannot be sorted by 'x'");
@@ -316,7 +316,7 @@ static void tables(void **state)
 
 /* --- whatever comes ------------------------------------------------------------------------------------------------- */
 
-/* Rows that overlap and links that lead anywhere: sums of self are those of calls without an outer one. */
+/* Rows that overlap and links that lead anywhere: no self time is negative, and none of calls without an outer one is lost. */
 static void random_traces(void **state)
 {
 	struct random random = {7};
@@ -351,14 +351,16 @@ static void random_traces(void **state)
 		trace = scene_close(b);
 		tree = tree_of(trace);
 		rows = ops_module_tree_rows(tree, &row_count);
-		for (size_t i = 0; i < row_count; i++)
+		for (size_t i = 0; i < row_count; i++) {
+			assert_true(rows[i].self[OPS_MODULE_HOST] >= 0 && rows[i].self[OPS_MODULE_BACKWARD] >= 0);
 			self += rows[i].self[OPS_MODULE_HOST];
+		}
 		calls = ops_module_tree_calls(tree, &count);
 		for (size_t i = 0; i < count; i++)
 			if (calls[i].outer == OPS_NONE)
 				outermost += ops_trace_events(trace)->end_ns[calls[i].event] -
 				             ops_trace_events(trace)->start_ns[calls[i].event];
-		assert_int_equal(self, outermost);
+		assert_true(self >= outermost);
 		assert_int_equal(ops_module_text(tree, NULL, &text, &size, NULL), OPS_OK);
 		ops_free(text);
 		ops_module_tree_free(tree);

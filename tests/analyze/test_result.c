@@ -8,7 +8,11 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "../base/comma.h"
 #include "analyze/result.h"
@@ -84,7 +88,7 @@ static void test_units(void **state)
 	result_column(&result.table, "calls", RESULT_COUNT);
 	result_column(&result.table, "pid", RESULT_INTEGER);
 	result_column(&result.table, "dur_us", RESULT_TIME);
-	result_column(&result.table, "sum", RESULT_TIME);
+	result_columns(&result.table, &(struct result_column){.name = "sum", .type = RESULT_TIME, .unbounded = true}, 1);
 	result_column(&result.table, "held", RESULT_BYTES);
 	result_column(&result.table, "pctg", RESULT_PERCENT);
 	RESULT_DECLARED(&result.table, unit_columns);
@@ -466,6 +470,59 @@ static void test_short_numbers(void **state)
 	with_comma(write_short_numbers);
 }
 
+#ifndef NDEBUG
+struct shown_row {
+	double percent;
+	int64_t ns;
+};
+
+static const struct result_column shown_columns[] = {
+	{.name = "share", .type = RESULT_PERCENT, RESULT_FIELD(struct shown_row, percent)},
+	{.name = "time", .type = RESULT_TIME, RESULT_FIELD(struct shown_row, ns)},
+	{.name = "change", .type = RESULT_TIME, .unbounded = true, RESULT_FIELD(struct shown_row, ns)},
+};
+
+/* Returns true if an assertion ends the process that shows a row, in a table or as an object. */
+static bool is_refused(struct shown_row row, size_t columns, bool as_object)
+{
+	const struct result_declaration declaration = {.id = "shown", .about = "", .columns = shown_columns + 3 - columns, .count = columns};
+	pid_t child = fork();
+	int status = 0;
+
+	if (child == 0) {
+		struct ops_buffer out = {0};
+		struct ops_json_writer json = {.out = &out};
+		struct result_table table = {.failed = false};
+
+		setrlimit(RLIMIT_CORE, &(struct rlimit){0});
+		signal(SIGABRT, SIG_DFL);
+		close(STDERR_FILENO);
+		if (as_object) {
+			result_object_json(&declaration, 0, &row, &json);
+		} else {
+			result_declare(&table, &declaration, 0);
+			result_add(&table, &row);
+		}
+		_exit(0);
+	}
+	assert_true(child > 0 && waitpid(child, &status, 0) == child);
+	return WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT;
+}
+
+/* No share above 100 % and no negative time is shown. */
+static void test_impossible_figures(void **state)
+{
+	(void)state;
+	for (int as_object = 0; as_object < 2; as_object++) {
+		assert_false(is_refused((struct shown_row){100.001, 0}, 3, as_object));
+		assert_true(is_refused((struct shown_row){100.1, 0}, 3, as_object));
+		assert_true(is_refused((struct shown_row){-0.1, 0}, 3, as_object));
+		assert_true(is_refused((struct shown_row){50, -1}, 3, as_object));
+		assert_false(is_refused((struct shown_row){50, -1}, 1, as_object)); /* a difference */
+	}
+}
+#endif
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -480,6 +537,9 @@ int main(void)
 		cmocka_unit_test(test_tables_in_a_tree),
 		cmocka_unit_test(test_tables_of_ranks),
 		cmocka_unit_test(test_no_memory),
+#ifndef NDEBUG
+		cmocka_unit_test(test_impossible_figures),
+#endif
 		cmocka_unit_test(test_rounding),
 		cmocka_unit_test(test_short_numbers),
 	};

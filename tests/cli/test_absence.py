@@ -28,10 +28,10 @@ WAITS = [
         (["kernels", "--by-category"], "no kernels: the trace has no device work"),
         (
             ["modules"],
-            "no calls of modules were recorded: record with with_modules=True or opstrobe run --with-modules",
+            "no calls of modules were recorded: record with opstrobe run, or with with_modules=True",
         ),
         (["memory"], "no allocations were recorded: record with profile_memory=True or opstrobe run --memory"),
-        (["lines"], "no source lines: record with with_stack=True or opstrobe run --with-stack"),
+        (["lines"], "no source lines: record with opstrobe run, or with with_stack=True"),
         (["analyze", "threads"], "no states of threads: only recordings of Opstrobe have them"),
         (
             ["analyze", "data_flow"],
@@ -60,10 +60,10 @@ def test_a_table_without_rows_says_why(opstrobe, tmp_path, command, said):
 @pytest.mark.parametrize(
     "id, said",
     [
-        ("modules", "no calls of modules were recorded: record with with_modules=True or opstrobe run --with-modules"),
+        ("modules", "no calls of modules were recorded: record with opstrobe run, or with with_modules=True"),
         ("memory", "no allocations were recorded: record with profile_memory=True or opstrobe run --memory"),
         ("kernels", "no kernels: the trace has no device work"),
-        ("lines", "no source lines: record with with_stack=True or opstrobe run --with-stack"),
+        ("lines", "no source lines: record with opstrobe run, or with with_stack=True"),
         ("threads", "no states of threads: only recordings of Opstrobe have them"),
         ("queue_length_summary", "no results: the traces have no such device work"),
         ("memory_bw_time_series", "no memory copies or sets on a device"),

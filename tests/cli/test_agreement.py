@@ -201,19 +201,16 @@ def assert_surfaces_agree(ask, path, found):
         by_operator, "name", "operator", "calls", "total_us"
     )
 
-    divisor = (
-        len({*steps["names"], *steps["left_out_names"]}) if marked else None
-    )  # also those without their device work
-    for row in kernels:
-        assert (
-            row["step_us"] == (row["total_us"] / divisor if divisor else None)
-            or abs(row["step_us"] - row["total_us"] / divisor) < 2e-3
-        )
-    for row in modules:
-        taken = row["host_us"] + row["backward_us"]
-        assert row["step_us"] == (taken / divisor if divisor else None) or abs(row["step_us"] - taken / divisor) < 2e-3
-        if divisor and not kernels:  # a step ends with its device work, and the share is of the host's time
-            assert row["percent"] == pytest.approx(100 * row["step_us"] / steps["average"]["total"], abs=0.02, rel=1e-3)
+    compared = {row["name"]: row["left"]["per_step"] for row in diff["kernels"]}
+    divisor = diff["steps"]["left"]["per_step_divisor"]
+    for row, viewed in zip(kernels, (found["kernels"] or {"rows": []})["rows"], strict=True):
+        of_step = compared.get(row["name"], {"total": 0, "calls": 0}) if marked else {"total": None, "calls": None}
+        assert viewed["step_total"] == pytest.approx(of_step["total"], abs=1e-3)
+        assert row["step_us"] == pytest.approx(of_step["total"], abs=2e-3)
+        assert row["step_calls"] == pytest.approx(of_step["calls"], abs=0.01)
+    for row in modules:  # what is outside of steps counts in none
+        assert row["step_us"] is None or row["step_us"] <= (row["host_us"] + row["backward_us"]) / divisor + 2e-3
+        assert row["percent"] is None or 0 <= row["percent"] <= 100
 
     assert about["steps"] == lines["steps"] == len({*steps["names"], *steps["left_out_names"]}) * marked
     if marked:
@@ -302,13 +299,15 @@ def assert_row(row, name, figures):
 
 
 def assert_list(rows, entries, device, steps):
-    """A list of a page is the first entries: name, calls, time on the host, time on the device, total time of all calls. The mean
-    is that of the total, the time per step that of the last time. Text leaves them out where they do not fit."""
+    """A list of a page is the first entries: name, calls, time on the host, time on the device, total time of all calls, time per
+    step. The mean is that of the total. Text leaves mean and time per step out where they do not fit."""
     total = sum(entry[3] if device else entry[2] for entry in entries)
     assert len(rows) == min(10, len(entries))
-    for row, (name, calls, host, on_device, of_calls) in zip(rows, entries, strict=False):
+    for row, (name, calls, host, on_device, of_calls, of_step) in zip(rows, entries, strict=False):
         times = [host, on_device] if device and host is not None else [on_device if device else host]
-        more = [of_calls / calls, *([times[-1] / steps] if steps > 1 else [])][: len(row.figures) - len(times) - 2]
+        more = [of_calls / calls, *([int(1000 * of_step + 0.5) / 1000] if steps > 1 and of_step is not None else [])][
+            : len(row.figures) - len(times) - 2
+        ]
         assert_row(row, name, [calls, *times, *more, 100 * times[-1] / total if total else 0])
 
 
@@ -335,12 +334,20 @@ def assert_pages_agree(ask, path, found, peaks):
     """The summary for a terminal and the report in Markdown show the figures of the JSON, rounded."""
     steps, markdown = found["steps"], list(pages.markdown_sections(ask.text("report", "--format", "markdown", path)))
     device = any(row["device_self"] > 0 for row in found["operators"]["rows"])
+    as_page = device == (found["flags"]["has_kernel"] or found["flags"]["has_memcpy_or_memset"])
     operators = [
-        (row["name"], row["calls"], row["host_self"], row["device_self"], row["host_total"])
+        (
+            row["name"],
+            row["calls"],
+            row["host_self"],
+            row["device_self"],
+            row["host_total"],
+            row["step_self"] if as_page else None,
+        )
         for row in found["operators"]["rows"]
     ]
     kernels = [
-        (name, row["calls"], None, row["total"], row["total"])
+        (name, row["calls"], None, row["total"], row["total"], row["step_total"])
         for name, row in kernels_shown((found["kernels"] or {"rows": []})["rows"])
     ]
     rows = opstrobe.read(path).module_summary().rows()
@@ -353,6 +360,7 @@ def assert_pages_agree(ask, path, found, peaks):
             row["calls"],
             None,
             *(sum(row[key] for key in keys) / 1000 for keys in (own, whole)),
+            None,
         )
         for row in rows
     ]
@@ -380,6 +388,7 @@ def assert_pages_agree(ask, path, found, peaks):
             share = 100 * phases["average"][name] / phases["average"]["total"]
             assert_row(row, row.name, [phases["average"][name], share, *on_device])
         count = len({*steps["names"], *steps["left_out_names"]}) if steps["from"] != "none" else 0
+        count -= steps["apart"] is not None
         assert_list(pages.section(page, "operators").rows, operators, device, count)
         assert_list(pages.section(page, "kernels").rows, kernels, True, count)
         assert_list(pages.section(page, "modules").rows, modules, True, count)
@@ -689,6 +698,78 @@ def test_derived_steps_are_the_same_everywhere(ask, opstrobe, tmp_path):
     names = [event["name"] for event in json.loads((tmp_path / "cut.json").read_text())["traceEvents"]]
     assert names.count("aten::mm") == 1
     assert opstrobe("cut", "--steps", "3", "t.json", "none.json").returncode != 0
+
+
+def test_what_is_outside_of_steps_is_in_no_figure_per_step(ask, tmp_path):
+    """Nor is the first step if it takes much longer: kernels, categories, operators, modules and diff have the means of the others."""
+    net = {"Python module id": 0}
+    rows = [row("nn.Module: Net_0", 2000 * i + 4000, 1900, "python_function", **net) for i in range(5)]
+    rows += [row("nn.Module: Net_1", 0, 2900, "python_function", 9, **{"Python module id": 1})]
+    for i, (start, length) in enumerate([(0, 1600), (1600, 400), (2000, 400), (2400, 400)]):
+        rows += [
+            step(f"ProfilerStep#{i + 1}", start, length),
+            row("nn.Module: Net_0", start + 10, length - 40, "python_function", **net),
+            *launched("gemm", "aten::mm", start + 20, i + 1, 1000 if i == 0 else 100),
+        ]
+    for i in range(5):
+        rows += launched("gemm", "aten::mm", 4020 + 2000 * i, 20 + i, 900)
+        rows += [
+            call("cudaMemcpyAsync", 4100 + 2000 * i, 40 + i),
+            kernel("Memcpy", 90000 + 2000 * i, 500, 40 + i, "gpu_memcpy"),
+        ]
+    (tmp_path / "t.json").write_text(json.dumps({"traceEvents": rows}))
+
+    def figures(*words):
+        table = ask(*words, "--format", "json", "t.json")["table"]
+        return [dict(zip(table["columns"], found, strict=True)) for found in table["rows"]]
+
+    (found,) = figures("kernels")
+    assert (found["calls"], found["step_us"], found["step_calls"]) == (9, 100, 1)
+    assert {found["category"]: found["step_us"] for found in figures("kernels", "--by-category")} == {
+        "matrix_product": 100, "memory": 0,
+    }  # fmt: skip
+    modules = {found["path"]: (found["calls"], found["percent"], found["step_us"]) for found in figures("modules")}
+    assert modules == {"Net_0": (9, 90, 360), "Net_1": (1, None, 0)}  # the other thread is not that of the steps
+    views = ask("views", "--format", "json", "t.json")
+    (operator,) = views["operators"]["rows"]
+    assert (operator["calls"], operator["step_self"], operator["step_calls"]) == (9, 100, 1)
+    assert views["kernels"]["rows"][0]["step_total"] == 100
+    (compared,) = ask("diff", "--format", "json", "t.json", "t.json")["kernels"]
+    assert compared["left"]["per_step"] == {"calls": 1, "total": 100}
+    assert all(
+        gain["predicted_gain_percent"] <= 100 for gain in ask("advise", "--format", "json", "t.json")["findings"]
+    )
+
+
+def test_steps_that_end_in_functions_do_not_count_twice(ask, tmp_path):
+    """Each step ends in a function that also begins the next one: no time is that of a step and of a function, too."""
+    rows = [row("train.py(12): main", 0, 5000, "python_function", **{"Python id": 1})]
+    for i in range(5):
+        rows += [
+            row(
+                "train.py(4): train",
+                1000 * i,
+                990,
+                "python_function",
+                **{"Python id": 2 + i, "CallFrom": "train.py:14"},
+            ),
+            row("aten::mm", 1000 * i + 10, 800, CallFrom="train.py:5"),
+            row("aten::zero_", 1000 * i + 910, 60, CallFrom="train.py:8"),
+        ]
+        if i:
+            rows.append({**step(f"ProfilerStep#{i}", 1000 * i - 100, 1000), "args": {"CallFrom": "train.py:7"}})
+    (tmp_path / "t.json").write_text(json.dumps({"traceEvents": rows}))
+    (file,) = ask("lines", "--format", "json", "t.json")["files"]
+    assert {line["line"]: (line["function"], line["self_us"]) for line in file["lines"] if line["self_us"]} == {
+        4: ("train", 650), 5: ("train", 4000), 8: ("train", 300), 12: ("main", 50),
+    }  # fmt: skip
+    found = ask("advise", "--format", "json", "t.json")
+    assert found["base"]["average_step_ms"] == 1
+    python = [
+        finding["predicted_gain_ms_per_step"] for finding in found["findings"] if finding["id"] == "python-in-step"
+    ]
+    assert sum(python) <= 0.14  # what is outside of operators
+    assert sum(line["outside_percent"] for line in found["not_explained"]["lines"]) < 5
 
 
 def test_operators_and_roofline_have_the_same_flops(opstrobe):

@@ -106,23 +106,43 @@ def test_the_file_behind_a_link_is_replaced(tmp_path):
     assert {path.name for path in tmp_path.iterdir()} == {"trace.json", "old.md", "report.md"}
 
 
-def test_ranks_of_a_job_begin_with_their_table(tmp_path):
-    """The table and the late rank are those of text."""
+@pytest.mark.parametrize("late", [None, 1])
+def test_ranks_of_a_job_have_a_table_and_one_page(tmp_path, late):
+    """The table and the late rank are those of text. The page is that of the late rank, else of the first."""
     for rank in range(2):
         here = {"ph": "X", "pid": rank, "tid": 1, "cat": "user_annotation"}
         steps = [here | {"name": f"ProfilerStep#{i}", "ts": 1000 * i, "dur": 900 + 50 * rank} for i in range(4)]
-        trace = {"distributedInfo": {"rank": rank, "world_size": 2}, "traceEvents": steps}
+        for i in range(4) if late is not None else ():
+            at = 1000 * i + (300 if rank == late else 20)
+            to = 1000 * i + 800
+            ids = {"External id": 20 + i, "Input Dims": [[1000]], "Input type": ["float"]}
+            launch = {"External id": 20 + i, "correlation": 5 + i}
+            kernel = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevComm*)"
+            steps += [
+                event("c10d::allreduce_", at, 60, pid=rank, args={"External id": 10 + i}),
+                event("nccl:all_reduce", at + 10, 40, pid=rank, cat="user_annotation", args=ids),
+                event("cudaLaunchKernel", at + 20, 10, pid=rank, cat="cuda_runtime", args=launch),
+                event(
+                    kernel, at + 40, to - at - 40, pid=0, tid=7, cat="kernel", args=launch | {"device": 0, "stream": 7}
+                ),
+            ]
+        trace = {"distributedInfo": {"backend": "nccl", "rank": rank, "world_size": 2}, "traceEvents": steps}
         (tmp_path / f"rank{rank}.json").write_text(json.dumps(trace))
 
     def printed(*words):
         return subprocess.run([OPSTROBE, *words], check=True, capture_output=True, timeout=120).stdout.decode()
 
-    ranks, *pages = printed("report", "--format", "markdown", tmp_path).split("## Profile of `")
-    assert ranks.startswith("## Profile of the ranks\n\n2 ranks: ") and len(pages) == 2
+    ranks, page = printed("report", "--format", "markdown", tmp_path).split("## Profile of `")
+    shown = late or 0
+    assert ranks.startswith("## Profile of the ranks\n\n2 ranks: ") and page.startswith(f"rank{shown}`\n\n")
+    alone = printed("report", "--format", "markdown", tmp_path / f"rank{shown}.json")
+    assert page.partition("## Advice")[0].partition("\n")[2] == alone.partition("## Advice")[0].partition("\n")[2]
+    assert ("late rank: `rank1`" in ranks) == (late is not None)
+    assert printed("advise", "--format", "markdown", tmp_path) in page
     for rank, median in enumerate(["900 µs", "950 µs"]):
         assert f"| rank{rank} | {median} |" in ranks
         assert re.search(rf"^rank{rank} +{median}", printed(tmp_path), re.M)
-    assert f"to see one rank: opstrobe `{tmp_path}/rank0.json`" in ranks
+    assert "to see another rank than the one below: `opstrobe report --format markdown TRACE`" in ranks
     assert "Profile of the ranks" not in printed("report", "--format", "markdown", tmp_path / "rank0.json")
 
 

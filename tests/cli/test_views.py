@@ -51,6 +51,8 @@ FLAWS = [
     # The plugin stopped and listed no views and no modules; `right` of the file is checked below.
     ("stops at an empty step", r"stop-empty-step", r"views"),
     ("stops at overlapping modules", r"stop-module-overlap", r"views|modules"),
+    # Nodes for several calls, or for none, have other names.
+    ("names of nodes", r"^diff/", r"(root|children\[\d+\])\.(left|right)\.name"),
 ]  # fmt: skip
 
 # What `--rules tensorboard` does not reproduce: failures of the plugin.
@@ -156,7 +158,7 @@ def check_bug(bug, found):
     elif "must be listed too" in str(right):
         names = {row["name"]: row["operator"] for row in found["kernels_by_op"]["top"]}
         assert names["custom_kernel"] == "my_block"
-        assert names["no_external_id"] == "CallTreeRoot"
+        assert names["no_external_id"] == "(no operator)"
     elif "4 calls, 360 us" in str(right):
         (row,) = found["kernels_by_op"]["top"]
         assert (row["name"], row["operator"], row["calls"], row["total"]) == ("mul_kernel", "aten::mul", 4, 360)

@@ -647,3 +647,22 @@ def test_lists_say_that_they_cover_more_than_the_steps(opstrobe, tmp_path):
         (tmp_path / "t.json").write_text(json.dumps({"traceEvents": rows}))
         assert (said + "operators" in opstrobe("views", "t.json").stdout) == expected
         assert (said + "### operators" in opstrobe("report", "--format", "markdown", "t.json").stdout) == expected
+
+
+def test_shares_of_steps_leave_out_what_modules_do_in_no_step(opstrobe, tmp_path):
+    """A model that trains in two steps and computes as long afterwards; its module begins within it."""
+
+    def row(name, ts, dur, cat="python_function", **args):
+        return {"ph": "X", "cat": cat, "name": name, "pid": 1, "tid": 1, "ts": ts, "dur": dur, "args": args}
+
+    rows = [row(f"ProfilerStep#{i}", 1000 * i, 1000, "user_annotation") for i in range(2)]
+    for i, (start, dur) in enumerate([(100, 400), (1100, 400), (2100, 4000)]):
+        outer, inner = 2 * i + 1, 2 * i + 2
+        rows.append(row("nn.Module: Net_0", start, dur, **{"Python id": outer, "Python module id": 0}))
+        module = {"Python id": inner, "Python parent id": outer, "Python module id": 0}
+        rows.append(row("nn.Module: Linear_0", start + 10, dur / 2, **module))
+    (tmp_path / "trace.json").write_text(json.dumps({"traceEvents": rows}))
+    table = json.loads(opstrobe("modules", "--format", "json", "trace.json").stdout)["table"]
+    found = [dict(zip(table["columns"], each, strict=True)) for each in table["rows"]]
+    assert [(each["percent"], each["step_us"], each["calls"]) for each in found] == [(40, 400, 3), (20, 200, 3)]
+    assert [each["host_us"] for each in found] == [4800, 2400]

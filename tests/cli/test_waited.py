@@ -77,3 +77,54 @@ def test_a_diff_warns_of_a_busy_machine(opstrobe, tmp_path):
     )
     assert said in " ".join(opstrobe("diff", "busy.json", "idle.json").stdout.split())
     assert "waited for a CPU" not in opstrobe("diff", "idle.json", "idle.json").stdout
+
+
+def contended(threads, children_share):
+    """Steps of a program whose loader has workers. In every second one a product takes 0.4 ms longer, because the thread
+    waits for a processor."""
+    rows, steps = [], []
+    at = 0
+    for i in range(12):
+        more = 400 * (i % 2)
+        rows += [
+            row(f"ProfilerStep#{i}", at, 600 + more, "user_annotation"),
+            row(LOADER.replace("Single", "Multi").replace("Process", "Processing"), at, 100, "user_annotation"),
+            row("aten::mm", at + 150, 300 + more),
+        ]
+        steps.append([i, 600_000, 1000 * more, 0, 0])
+        at += 600 + more
+    machine = {
+        "processors": 2,
+        "threads": threads,
+        "threads_share": 0.1,
+        "children_share": children_share,
+        "steps": steps,
+    }
+    return {"machine": machine, "traceEvents": rows}
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("children_share", [0.8, 0.3])
+def test_waits_for_processors_of_the_program_are_its_own(opstrobe, tmp_path, threads, children_share):
+    own = children_share > 0.5  # else other programs mostly have the processors
+    (tmp_path / "t.json").write_text(json.dumps(contended(threads, children_share)))
+    views = json.loads(opstrobe("views", "--format", "json", "t.json").stdout)["steps"]["waited_for_cpu"]
+    assert views["own_ratio"] == (0.9 if own else 0)
+    who = "other threads and child processes of the program had it" if own else "other threads had it"
+    assert views["much"] == (not own) and views["had_by"] == who.removesuffix(" had it")
+    said = f"because {who}" + ("" if own else "; times are too long")
+    assert said in " ".join(opstrobe("t.json").stdout.split())
+    assert ("warning: waited" in opstrobe("t.json").stdout) == (not own)
+    advice = json.loads(opstrobe("advise", "--format", "json", "t.json").stdout)
+    assert (f"because {who}" + ("." if own else ": figures are too high.")) in advice["base"]["text"]
+    found = {finding["id"]: finding for finding in advice["findings"]}
+    waits_ms = 0.9 * 0.4 / 2 if own else 0  # a step; the share of the program in what half of the steps wait
+    assert advice["base"]["ms"] == pytest.approx(0.6 + waits_ms, abs=0.02)
+    assert ("thread-contention" in found) == (own and threads == 2)
+    if "thread-contention" in found:
+        assert found["thread-contention"]["predicted_gain_ms_per_step"] == pytest.approx(waits_ms, abs=0.01)
+    loader_ms = 0.1 + (waits_ms if threads == 1 else 0)
+    assert found["loader-bound"]["predicted_gain_ms_per_step"] == pytest.approx(loader_ms, abs=0.05)
+    assert ("for processors that mainly the workers have" in found["loader-bound"]["evidence"]) == (
+        own and threads == 1
+    )

@@ -513,7 +513,7 @@ def test_summary_before_the_stop():
     prof.stop()
     assert (
         str(prof.module_summary())
-        == "no calls of modules were recorded: record with with_modules=True or opstrobe run --with-modules\n"
+        == "no calls of modules were recorded: record with opstrobe run, or with with_modules=True\n"
     )
 
 
@@ -660,7 +660,7 @@ def test_torch_imported_while_recording():
         print(prof.module_summary(), end="")
         """
     )
-    assert out == "no calls of modules were recorded: record with with_modules=True or opstrobe run --with-modules\n"
+    assert out == "no calls of modules were recorded: record with opstrobe run, or with with_modules=True\n"
 
 
 DISTRIBUTED = """

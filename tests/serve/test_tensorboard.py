@@ -250,6 +250,19 @@ def expected(path):
     return json.loads((SHARED / "kineto-tb" / path).read_text())
 
 
+def test_former_name_of_kernels_without_an_operator():
+    def get(target):
+        reply = {"traces": [{"id": "id0", "run": "r", "worker": "w", "span": None, "state": "listed"}]}
+        if "/views" in target:
+            rows = [{"name": "gemm", "op_name": "(no operator)"}, {"name": "relu", "op_name": "aten::relu"}]
+            reply = {"kernels_by_op": {"rows": rows}}
+        return types.SimpleNamespace(status=200, body=json.dumps(reply).encode())
+
+    asked = {"run": "r", "worker": "w", "group_by": "KernelNameAndOpName"}
+    found = legacy_runs.ALL_ROUTES["/kernel/table"](get, asked)["data"]
+    assert found["rows"] == [["gemm", "CallTreeRoot"], ["relu", "aten::relu"]]
+
+
 def test_former_spans_are_numbers():
     """Of ten cycles and more the second comes before the tenth."""
     spans = range(2, 12)

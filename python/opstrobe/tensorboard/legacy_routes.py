@@ -20,7 +20,8 @@ Arguments = Mapping[str, str]
 Answer = Callable[[Get, Arguments], Any]
 Json = dict[str, Any]
 
-_VIEWS = {"Operator": "Operator", "Kernel": "GPU Kernel"}
+# What clients of the former plugin expect for kernels without an operator, and for nodes of a diff without one event.
+_FORMER_NAMES = {"(no operator)": "CallTreeRoot", "(several)": "CompositeNodes", "(none)": "Blank"}
 
 
 class RequestError(Exception):
@@ -68,6 +69,10 @@ def trace_of(get: Get, arguments: Arguments) -> Json:
         if trace["worker"] == worker and span in ("", span_of(trace)):
             return trace
     raise RequestError(404, f"worker '{worker}' has no trace")
+
+
+def former_name(name: str) -> str:
+    return _FORMER_NAMES.get(name, name)
 
 
 def _views(get: Get, arguments: Arguments, *parts: str) -> Json:
@@ -283,10 +288,14 @@ def _kernel_table(get: Get, arguments: Arguments) -> Json:
     rows = found["rows"]
     members = [name for name in _KERNEL_COLUMNS if rows and name in rows[0]]
     columns = [{"type": _KERNEL_COLUMNS[name][0], "name": _KERNEL_COLUMNS[name][1]} for name in members]
-    cells = [
-        ["Yes" if row[name] is True else "No" if row[name] is False else row[name] for name in members] for row in rows
-    ]
+    cells = [[_kernel_cell(row[name]) for name in members] for row in rows]
     return {"metadata": {"sort": "Total Duration (us)"}, "data": {"columns": columns, "rows": cells}}
+
+
+def _kernel_cell(value: Any) -> Any:
+    if isinstance(value, bool):
+        return "Yes" if value else "No"
+    return former_name(value) if isinstance(value, str) else value
 
 
 # --- memory -----------------------------------------------------------------------------------------------------------

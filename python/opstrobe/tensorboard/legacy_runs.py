@@ -13,6 +13,7 @@ from opstrobe.tensorboard.legacy_routes import (
     Json,
     RequestError,
     asked,
+    former_name,
     json_of,
     span_of,
     trace_of,
@@ -132,7 +133,7 @@ def _node(node: Json, operators: list[Json] | None = None) -> Json:
 
 def _side(figures: Json, side: str, operators: list[Json]) -> Json:
     return {
-        "name": figures["name"],
+        "name": former_name(figures["name"]),
         "duration": round(figures["host_duration"]),
         "device_duration": round(figures["device_duration"]),
         "total_duration": round(figures["total_duration"]),

@@ -176,7 +176,7 @@ def _steps_text(words: Words, steps: dict[str, Any]) -> None:
         )
     words.pairs(pairs)
     if waited and waited["much"]:
-        words.line("  ! Other threads had the processors: times are too long.", "bold")
+        words.line(f"  ! {waited['had_by'].capitalize()} had the processors: times are too long.", "bold")
     for slow in steps["outliers"]:
         words.line(f"  Step {slow['name']} took {cell_text(slow['total'], 'us')}")
         for cause in slow["causes"][:2]:
@@ -496,7 +496,7 @@ class Lines(View):
         self._with_libraries = False
 
     def content(self) -> TableView:
-        return TableView("self_us", empty="No lines. Record calls of Python functions with --with-stack.")
+        return TableView("self_us", empty="No lines. Record with opstrobe run, or with with_stack=True.")
 
     def fetch(self, source: Source) -> Any:
         return source.get("lines")

@@ -22,7 +22,7 @@ struct trace_facts {
 	struct ops_string by_kind; /* an object */
 	struct ops_string gpus;
 	struct ops_buffer kinds, devices; /* storage of by_kind and gpus */
-	uint64_t threads, streams, links, memory, counters, modules, module_calls, lost, notes;
+	uint64_t threads, streams, links, memory, counters, modules, module_calls, call_stacks, input_shapes, lost, notes;
 };
 
 /* Appends the facts as text for a terminal of `columns` characters (0: any), or as Markdown. */

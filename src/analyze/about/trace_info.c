@@ -51,6 +51,10 @@ static const struct result_column fact_columns[] = {
 	{.name = "counter_values", .type = RESULT_COUNT, .title = "Counter values", .about = "Number of values of counters", FACT(counters)},
 	{.name = "modules", .type = RESULT_COUNT, .title = "Modules", .about = "Number of modules of the program", FACT(modules)},
 	{.name = "module_calls", .type = RESULT_COUNT, .title = "Module calls", .about = "Number of calls of modules", FACT(module_calls)},
+	{.name = "call_stacks", .type = RESULT_COUNT, .title = "Call stacks",
+	 .about = "Number of events with a call stack, which have it because no Python calls were recorded, or from the file", FACT(call_stacks)},
+	{.name = "input_shapes", .type = RESULT_COUNT, .title = "Operators with inputs",
+	 .about = "Number of operators for which the inputs were recorded: shapes, types and values", FACT(input_shapes)},
 	{.name = "lost_records", .type = RESULT_COUNT, .title = "Lost events", .about = "Number of events that the recording lost", FACT(lost)},
 	{.name = "notes", .type = RESULT_COUNT, .title = "Problems of the file",
 	 .about = "Number of kinds of errors in the file; 'opstrobe validate' lists them", FACT(notes)},
@@ -182,6 +186,10 @@ static bool count_parts(struct trace_facts *facts, const struct ops_trace *trace
 	facts->modules = count;
 	for (size_t i = 0; events->python_module && i < events->count; i++)
 		facts->module_calls += events->python_module[i] != OPS_NONE;
+	for (size_t i = 0; events->call_stack && i < events->count; i++)
+		facts->call_stacks += events->call_stack[i] != OPS_NONE;
+	for (size_t i = 0; i < events->count; i++)
+		facts->input_shapes += events->kind[i] == OPS_EVENT_CPU_OP && events->inputs[i] != OPS_NONE;
 	facts->lost = ops_trace_info(trace)->lost;
 	ops_trace_notes(trace, &count);
 	facts->notes = count;

@@ -74,6 +74,7 @@
 #include "derive/memory_events.h"
 #include "derive/operators.h"
 #include "derive/places.h"
+#include "derive/python_samples.h"
 #include "derive/source.h"
 #include "derive/thread_states.h"
 #include "derive/waits.h"
@@ -152,8 +153,9 @@ struct advice_rule {
 
 /* A line of the program, or of a library. */
 struct advice_site {
-	uint32_t frame; /* row of a call of the function */
+	uint32_t frame; /* row of a call of the function, or of an operator with a call stack that begins in it; OPS_NONE: `stack` has it */
 	uint32_t line;  /* 0: unknown */
+	uint32_t stack; /* a sampled stack that begins in it */
 };
 
 struct advice_sites {
@@ -272,8 +274,7 @@ struct advice_report {
 	double step_ms;   /* the average steady step of the first trace, the base of percentages */
 	double mean_ms;   /* mean of its steps, without a first one that is apart */
 	double imports_ms; /* of imports in a steady step, which its length excludes */
-	double waited_ratio; /* share of the time of its steps in which they were ready to run while other threads had the
-	                      * processors; the largest of all traces; NAN: not recorded */
+	struct view_waited waited; /* of the trace in which steps waited for the largest share of their time */
 	double outside_ratio; /* share of the time of operators, on its threads of steps, that is in no step */
 	uint32_t steady, steps; /* numbers of its steady steps and of all steps; 0 without steps */
 	double gained_pct; /* sum over all findings about a trace; the maximum over traces */
@@ -286,7 +287,7 @@ struct advice_loop {
 	uint32_t iterations;
 	uint32_t inner;       /* the loop in it that takes most of its time, or itself */
 	uint32_t row;         /* first row at the line with the highest cost */
-	uint32_t begin;       /* first row of all; an iteration starts with begin_count rows of its kind */
+	uint32_t begin;       /* first row of all; see advice_iteration() */
 	uint32_t begin_count, least_count;
 	int64_t row_ns;
 	int64_t start_ns, end_ns;
@@ -304,6 +305,7 @@ struct advice_loop {
 	uint32_t in_place;             /* number of the outermost ones that change a tensor of the program */
 	uint32_t modules;     /* modules called in it; if there are as many as iterations, these are layers of a model */
 	bool recurrent;       /* each iteration requires the previous one */
+	bool differentiates;  /* its iterations run backward passes of what they computed */
 	bool small;           /* the time of its operators is mostly call overhead */
 	bool slices;          /* its operators select rows */
 	bool reads;           /* and read values of tensors */
@@ -319,7 +321,7 @@ struct advice_machine {
 	int64_t memory_limit_bytes, memory_peak_bytes;
 	struct ops_step_wait *waits; /* by step */
 	bool has_waits;
-	double waited_ratio; /* of the steps with such data; see view_waits_find() */
+	struct view_waited waited; /* of the steps with such data */
 };
 
 /* A part of the self time of a row in a steady step, during which its thread was neither running nor ready to run. */
@@ -362,6 +364,9 @@ struct advice {
 	uint32_t *through;     /* by row: index into `library_sites`, of the innermost line of a library other than torch that `site` calls; OPS_NONE: none */
 	uint32_t *caller;      /* by row: row of the Python function around it; OPS_NONE: none */
 	uint8_t *zone;         /* by row: enum advice_zone */
+	/* Sampled stacks, if no calls were recorded: of each the row in which it was taken, and the line of the program. */
+	struct ops_python_samples samples;
+	uint32_t *sample_row, *sample_site;
 	/* Time claimed by earlier stages. Only advice_attribute() changes it. */
 	uint8_t *claimed;      /* bits by row: it and all its children are claimed */
 	int64_t *claimed_ns;   /* by row: claimed time of it and its children */
@@ -379,11 +384,14 @@ struct advice {
 	struct advice_sites sites, library_sites;
 	OPS_ARRAY(struct advice_loop) loops;
 	uint32_t *loop_of;     /* by row: index into `loops`; OPS_NONE: none */
+	double flops_per_ns;   /* the highest of an outermost operator with many operations; 0: unknown */
 	struct ops_intervals captures; /* of CUDA graphs, and warm-ups of servers, over all steps; merged */
 	uint8_t *steady;       /* by step */
 	size_t step_count;     /* number of steady steps */
 	int64_t steps_ns;      /* their sum */
 	int64_t imports_ns;    /* of imports in them, subtracted from that */
+	int64_t contended_ns;  /* part of that in which the step waits for a processor that other threads or child processes of the
+	                        * program have; in no row */
 	struct ops_places places;
 	const uint16_t *operators; /* by string: rows of derive/operators.h */
 	struct data_flow *flow; /* NULL without shapes or memory */
@@ -417,6 +425,15 @@ void advice_release(struct advice *advice); /* also to be called after init fail
 /* Parts of init: */
 bool advice_find_loops(struct advice *advice);
 bool advice_find_recurrent(struct advice *advice);
+/* Returns true if a row is of the kind that starts an iteration of a loop. An iteration may have several such rows. */
+bool advice_may_begin(const struct advice *advice, const struct advice_loop *loop, uint32_t row);
+/* Returns the number of an iteration, from 1, by the number of such rows up to its last row. */
+static inline uint32_t advice_iteration(const struct advice_loop *loop, uint32_t begun)
+{
+	uint32_t rows = loop->begin_count / loop->least_count;
+
+	return (begun + rows - 1) / rows;
+}
 /* Returns true for a loop that mainly changes separate tensors in place, such as parameters. */
 static inline bool advice_loop_updates(const struct advice_loop *loop)
 {
@@ -529,13 +546,16 @@ static inline bool advice_is_oversubscribed(const struct advice *advice)
 	return advice->machine.processors > 0 && (double)advice->machine.threads > advice->machine.processors + 0.5;
 }
 
+/* Returns the rule about the waits for processors that the program itself has. */
+const struct advice_rule *advice_contention_rule(const struct advice *advice);
+
 /* Operators on fewer elements are not divided among threads (at::internal::GRAIN_SIZE). */
 #define ADVICE_GRAIN_ELEMENTS 32768
 
 /* Returns true if operators divided among threads waited for threads to which other programs left no processor. */
 static inline bool advice_threads_starve(const struct advice *advice)
 {
-	return advice->machine.threads > 1 && advice->machine.waited_ratio > VIEW_WAITED_MUCH;
+	return advice->machine.threads > 1 && advice->machine.waited.ratio > VIEW_WAITED_MUCH;
 }
 
 static inline bool advice_is_operator(const struct advice *advice, uint32_t row)
@@ -631,6 +651,12 @@ bool advice_is_named_library(struct ops_string file);
 uint32_t advice_own_site(const struct advice *advice, uint32_t row);
 /* Gets the index of a line in the function of a row, and adds it if it is new. Only to be called while the model is
  * built. */
+/* Finds the function of the program in which a row's call stack begins. Returns false if it has none. */
+/* Reads the sampled stacks of a trace without calls (advice_samples.c). Returns false if out of memory. */
+bool advice_find_samples(struct advice *advice);
+/* Adds the line of a call stack or sampled stack. */
+bool advice_add_function_site(struct advice *advice, const struct ops_function_text *function, struct advice_site site, uint32_t *ret_site);
+bool advice_stack_function(const struct advice *advice, uint32_t row, struct ops_function_text *ret_function);
 bool advice_add_site(struct advice *advice, uint32_t frame, uint32_t line, uint32_t *ret_site);
 /* Formats " Meanwhile another thread is in save (train.py:7)." for waits for a kind of lock; "" if no place had it most
  * of the time. */

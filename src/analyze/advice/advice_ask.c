@@ -108,9 +108,10 @@ enum ops_code ops_adviser_add(struct ops_adviser *adviser, const struct ops_rank
 		adviser->report.steady = (uint32_t)advice.step_count;
 		adviser->report.steps = advice.real_steps ? (uint32_t)advice.views->steps.count : 0;
 		adviser->report.outside_ratio = advice_outside_ratio(&advice);
-		adviser->report.waited_ratio = (double)NAN;
+		adviser->report.waited.ratio = (double)NAN;
 	}
-	adviser->report.waited_ratio = fmax(adviser->report.waited_ratio, advice.machine.waited_ratio); /* known or not */
+	if (!(advice.machine.waited.ratio <= adviser->report.waited.ratio) && advice.machine.has_waits)
+		adviser->report.waited = advice.machine.waited;
 	adviser->report.incomplete += advice.incomplete;
 	adviser->report.of_samples += advice.is_of_samples;
 	advice_release(&advice);

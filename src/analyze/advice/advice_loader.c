@@ -53,6 +53,14 @@ static bool makes_batch(const struct advice *advice, uint32_t row)
 	return advice->views->parts[row] == VIEW_LOADER && !ops_string_contains(advice_name(advice, row), "_MultiProcessing");
 }
 
+/* A worker that waits for the indices of its next batch has nothing to do. */
+static bool is_idle_worker(const struct advice *advice, uint32_t row)
+{
+	uint32_t parent = advice->events->parent[row];
+
+	return parent != OPS_NONE && (advice->zone[row] & ADVICE_WAITING) && ops_string_ends(advice_name(advice, parent), WORKER_LOOP);
+}
+
 bool advice_keep_loader(struct advice *advice)
 {
 	const struct ops_events *events = advice->events;
@@ -62,8 +70,10 @@ bool advice_keep_loader(struct advice *advice)
 	for (uint32_t row = 0; inside && row < events->count; row++) {
 		uint32_t parent = events->parent[row];
 
-		inside[row] = track != OPS_NONE ? events->track[row] == track
-		                                : makes_batch(advice, row) || (parent != OPS_NONE && inside[parent]);
+		if (track == OPS_NONE)
+			inside[row] = makes_batch(advice, row) || (parent != OPS_NONE && inside[parent]);
+		else
+			inside[row] = events->track[row] == track && !is_idle_worker(advice, row) && (parent == OPS_NONE || inside[parent]);
 		if (!inside[row])
 			advice->step_of[row] = OPS_NONE;
 	}

@@ -60,7 +60,6 @@ struct search {
 	int64_t *quickest_ns; /* by name */
 	struct ops_map kinds; /* of outermost operators, by name and inputs */
 	OPS_ARRAY(struct kind) of_kind;
-	double flops_per_ns;  /* the highest of an operator with many operations; 0: unknown */
 	uint8_t *slicing;     /* by name */
 	uint8_t *reading;
 	uint8_t *choosing;
@@ -187,11 +186,16 @@ static uint64_t operator_kind(const struct advice *advice, uint32_t row)
 	return (uint64_t)advice->events->name[row] << 32 | advice->events->inputs[row];
 }
 
+static bool has_inputs(const struct advice *advice, uint32_t row)
+{
+	return advice->events->inputs && advice->events->inputs[row] != OPS_NONE;
+}
+
 /* Returns true for operators of which others with equal inputs do the same work. What those of a device cost depends on what it
  * still has to do. */
 static bool has_kind(const struct advice *advice, uint32_t row)
 {
-	return !(advice->has & ADVICE_NEEDS_DEVICE) && advice->events->inputs && advice->events->inputs[row] != OPS_NONE;
+	return !(advice->has & ADVICE_NEEDS_DEVICE) && has_inputs(advice, row);
 }
 
 static const struct kind *kind_of_operator(const struct search *search, const struct advice *advice, uint32_t row)
@@ -207,7 +211,7 @@ static const struct kind *kind_of_operator(const struct search *search, const st
 static int64_t arithmetic_ns(const struct search *search, const struct advice *advice, uint32_t row)
 {
 	const struct kind *kind = has_kind(advice, row) ? kind_of_operator(search, advice, row) : NULL;
-	double needed_ns = kind && search->flops_per_ns > 0 ? (double)kind->flops / search->flops_per_ns : 0;
+	double needed_ns = kind && advice->flops_per_ns > 0 ? (double)kind->flops / advice->flops_per_ns : 0;
 	double share = needed_ns > 0 && kind->quickest_ns > 0 ? needed_ns / (double)kind->quickest_ns : 0;
 
 	return (int64_t)((double)advice_ns(advice, row) * (share < 1 ? share : 1));
@@ -313,6 +317,14 @@ static void leave_out_own_waits(struct advice_loop *loop, const struct advice *a
 
 	if (lost_ns > 0 && own_ns > 0)
 		loop->span_ns -= own_ns < all_ns ? (int64_t)((double)lost_ns * (double)own_ns / (double)all_ns) : lost_ns;
+}
+
+bool advice_may_begin(const struct advice *advice, const struct advice_loop *loop, uint32_t row)
+{
+	const struct ops_events *events = advice->events;
+
+	return events->parent[row] == loop->parent && events->name[row] == events->name[loop->begin] &&
+	       (!events->call_line || events->call_line[row] == events->call_line[loop->begin]);
 }
 
 bool advice_loops_agree(const struct advice *advice, uint8_t *verdicts, int among)
@@ -454,8 +466,10 @@ static bool weigh(struct search *search, struct advice *advice)
 		if (index != OPS_NONE && advice->loops.items[index].small && advice->loops.items[index].slices)
 			advice->zone[row] |= ADVICE_IN_ROW_LOOP;
 		/* A backward pass in each iteration is in the time of the loop already. */
-		if (index != OPS_NONE && forward != OPS_NONE && advice->loop_of[forward] == index)
+		if (index != OPS_NONE && forward != OPS_NONE && advice->loop_of[forward] == index) {
 			advice->loops.items[index].backward_ns = 0;
+			advice->loops.items[index].differentiates = true;
+		}
 	}
 	return true;
 }
@@ -500,7 +514,7 @@ static void keep_least(int64_t *least, int64_t ns)
 		*least = ns;
 }
 
-static bool find_quickest(struct search *search, const struct advice *advice)
+static bool find_quickest(struct search *search, struct advice *advice)
 {
 	for (uint32_t row = 0; row < advice->events->count; row++) {
 		struct ops_demand demand;
@@ -509,7 +523,7 @@ static bool find_quickest(struct search *search, const struct advice *advice)
 		if (!advice_is_operator(advice, row))
 			continue;
 		keep_least(&search->quickest_ns[advice->events->name[row]], advice_ns(advice, row));
-		if ((advice->zone[row] & ADVICE_IN_OPERATOR) || !has_kind(advice, row))
+		if ((advice->zone[row] & ADVICE_IN_OPERATOR) || !has_inputs(advice, row))
 			continue;
 		kind = OPS_ARRAY_AT(&search->of_kind, ops_map_number(&search->kinds, operator_kind(advice, row)));
 		if (!kind)
@@ -517,8 +531,8 @@ static bool find_quickest(struct search *search, const struct advice *advice)
 		if (!kind->quickest_ns && ops_demand_within(advice->trace, row, advice->operators, &demand))
 			kind->flops = demand.flops;
 		keep_least(&kind->quickest_ns, advice_ns(advice, row));
-		if (kind->flops >= MANY_FLOPS && kind->quickest_ns > 0 && (double)kind->flops / (double)kind->quickest_ns > search->flops_per_ns)
-			search->flops_per_ns = (double)kind->flops / (double)kind->quickest_ns;
+		if (kind->flops >= MANY_FLOPS && kind->quickest_ns > 0 && (double)kind->flops / (double)kind->quickest_ns > advice->flops_per_ns)
+			advice->flops_per_ns = (double)kind->flops / (double)kind->quickest_ns;
 	}
 	return true;
 }

@@ -41,9 +41,9 @@ bool advice_read_machine(struct advice *advice)
 	struct ops_string json;
 
 	advice->machine.waits = ops_alloc_zeroed(advice->views->steps.count + 1, sizeof(*advice->machine.waits));
-	if (!advice->machine.waits || !view_waits_find(advice->views, advice->machine.waits, &advice->machine.waited_ratio))
+	if (!advice->machine.waits || !view_waits_find(advice->views, advice->machine.waits, &advice->machine.waited))
 		return false;
-	advice->machine.has_waits = !isnan(advice->machine.waited_ratio);
+	advice->machine.has_waits = !isnan(advice->machine.waited.ratio);
 	if (ops_trace_find_metadata(advice->trace, "machine", &json) && json.bytes[0] == '{')
 		read_machine(&advice->machine, json);
 	return true;
@@ -128,7 +128,10 @@ void advice_correct_times(struct advice *advice)
 		advice->ns[row] = ops_difference(ops_difference(events->end_ns[row], events->start_ns[row]), advice->ns[row]);
 		if (advice->ns[row] < 0)
 			advice->ns[row] = 0;
-		advice->self_ns[row] = events->self_ns[row] ? ops_sum(advice->ns[row], advice->self_ns[row]) : 0;
+		advice->self_ns[row] = ops_sum(advice->ns[row], advice->self_ns[row]);
+		/* Less than that if the row overlaps a later one in part. */
+		if (advice->self_ns[row] > events->self_ns[row])
+			advice->self_ns[row] = events->self_ns[row];
 		if (advice->self_ns[row] < 0)
 			advice->self_ns[row] = 0;
 		if (parent == OPS_NONE)

@@ -4,9 +4,12 @@
  */
 #include <string.h>
 
+#include <opstrobe/internal/trace.h>
+
 #include "analyze/advice/advice.h"
 #include "analyze/roofline/roof.h"
 #include "base/alloc.h"
+#include "base/intern.h"
 #include "base/text.h"
 #include "derive/backward.h"
 #include "derive/program.h"
@@ -46,20 +49,48 @@ static enum frame advice_model_frame_of(const struct advice *advice, uint32_t ro
 	return (enum frame)*slot;
 }
 
-static bool find_site(const struct advice *advice, struct advice_sites *sites, uint32_t frame, uint32_t line, uint32_t *ret_site)
+static bool find_site(struct advice_sites *sites, uint64_t key, struct advice_site found, uint32_t *ret_site)
 {
-	uint32_t number = ops_map_number(&sites->numbers, (uint64_t)advice->events->name[frame] << 32 | line);
+	uint32_t number = ops_map_number(&sites->numbers, key);
+	bool is_new = number == sites->count;
 	struct advice_site *site = OPS_ARRAY_AT(sites, number);
 
 	*ret_site = number;
-	if (site && number + 1 == sites->count)
-		*site = (struct advice_site){frame, line};
+	if (site && is_new)
+		*site = found;
 	return site != NULL;
+}
+
+static uint64_t key_of_line(const struct advice *advice, uint32_t frame, uint32_t line)
+{
+	return (uint64_t)advice->events->name[frame] << 32 | line;
 }
 
 bool advice_add_site(struct advice *advice, uint32_t frame, uint32_t line, uint32_t *ret_site)
 {
-	return find_site(advice, &advice->sites, frame, line, ret_site);
+	return find_site(&advice->sites, key_of_line(advice, frame, line), (struct advice_site){.frame = frame, .line = line}, ret_site);
+}
+
+bool advice_stack_function(const struct advice *advice, uint32_t row, struct ops_function_text *ret_function)
+{
+	const uint32_t *stacks = advice->events->call_stack;
+
+	return stacks && stacks[row] != OPS_NONE && ops_stack_function(ops_trace_string(advice->trace, stacks[row]), ret_function);
+}
+
+bool advice_add_function_site(struct advice *advice, const struct ops_function_text *function, struct advice_site site, uint32_t *ret_site)
+{
+	return find_site(&advice->sites, ops_hash(function->file.bytes, function->file.size) ^ function->line, site, ret_site);
+}
+
+/* Adds the line from which an operator was called by its call stack, if no call around it was recorded. */
+static bool add_stack_site(struct advice *advice, uint32_t row)
+{
+	struct ops_function_text function;
+
+	if (advice->site[row] != OPS_NONE || !advice_stack_function(advice, row, &function))
+		return true;
+	return advice_add_function_site(advice, &function, (struct advice_site){.frame = row, .line = function.line}, &advice->site[row]);
 }
 
 /* Returns the line at which a function calls a row, or else the line at which it begins. */
@@ -73,7 +104,9 @@ static uint32_t advice_model_line_of_call(const struct advice *advice, uint32_t 
 
 static bool add_library_site(struct advice *advice, uint32_t row, uint32_t frame, uint32_t *ret_site)
 {
-	return find_site(advice, &advice->library_sites, frame, advice_model_line_of_call(advice, row, frame), ret_site);
+	uint32_t line = advice_model_line_of_call(advice, row, frame);
+
+	return find_site(&advice->library_sites, key_of_line(advice, frame, line), (struct advice_site){.frame = frame, .line = line}, ret_site);
 }
 
 static void release_sites(struct advice_sites *sites)
@@ -163,8 +196,10 @@ static bool find_busiest_lines(struct advice *advice)
 		if (advice->site[row] != OPS_NONE && !advice_is_operator(advice, row))
 			calls[advice->site[row]]++;
 	for (uint32_t site = 0; site < advice->sites.count; site++) {
-		uint32_t *own = &advice->own_site[advice->events->name[advice->sites.items[site].frame]];
+		uint32_t frame = advice->sites.items[site].frame, *own = &advice->own_site[advice->events->name[frame]];
 
+		if (advice->events->kind[frame] != OPS_EVENT_PYTHON_FUNCTION)
+			continue;
 		if (*own == OPS_NONE || calls[site] > calls[*own])
 			*own = site;
 	}
@@ -180,7 +215,7 @@ static bool advice_model_find_places(struct advice *advice)
 
 	for (uint32_t row = 0; done && row < advice->events->count; row++) {
 		advice->caller[row] = advice->site[row] = advice->through[row] = OPS_NONE;
-		done = advice_model_place_row(advice, row, known) &&
+		done = advice_model_place_row(advice, row, known) && add_stack_site(advice, row) &&
 		       (advice_model_frame_of(advice, row, known) != FRAME_USER || add_own_site(advice, row));
 		if (forward[row] != OPS_NONE && advice->site[forward[row]] != OPS_NONE) {
 			advice->site[row] = advice->site[forward[row]];
@@ -302,9 +337,15 @@ static void find_needs(struct advice *advice)
 	advice->has |= advice->real_steps && advice->views->steps.count > 1 ? ADVICE_NEEDS_STEPS : 0;
 	advice->has |= advice->views->has_collectives ? ADVICE_NEEDS_COMMUNICATION : 0;
 	advice->has |= has_roof(advice->trace) ? ADVICE_NEEDS_ROOF : 0;
+	/* A trace may have calls of modules alone. */
+	for (size_t i = 0; i < advice->named.count; i++) {
+		uint32_t row = advice->named.items[i];
+
+		if (events->kind[row] == OPS_EVENT_PYTHON_FUNCTION && !ops_is_module_call(advice->trace, advice->places.modules, row))
+			advice->has |= ADVICE_NEEDS_PYTHON;
+	}
 	for (uint32_t row = 0; row < events->count; row++) {
 		advice->has |= events->kind[row] == OPS_EVENT_CPU_OP ? ADVICE_NEEDS_OPERATORS : 0;
-		advice->has |= events->kind[row] == OPS_EVENT_PYTHON_FUNCTION ? ADVICE_NEEDS_PYTHON : 0;
 		advice->has |= events->inputs[row] != OPS_NONE ? ADVICE_NEEDS_SHAPES : 0;
 		advice->has |= events->storages && events->storages[row] != OPS_NONE ? ADVICE_NEEDS_STORAGES : 0;
 	}
@@ -396,7 +437,7 @@ bool advice_init(struct advice *advice, const struct ops_trace *trace, struct ad
 		done = advice_find_search_lines(advice) && advice_find_loops(advice);
 		find_needs(advice);
 		advice_find_faults(advice);
-		done = done && advice_model_find_flow(advice);
+		done = done && advice_model_find_flow(advice) && advice_find_samples(advice);
 	}
 	return done;
 }
@@ -428,6 +469,9 @@ void advice_release(struct advice *advice)
 	ops_free(advice->through);
 	ops_free(advice->caller);
 	ops_free(advice->zone);
+	ops_python_samples_release(&advice->samples);
+	ops_free(advice->sample_row);
+	ops_free(advice->sample_site);
 	ops_free(advice->claimed);
 	ops_free(advice->row_claimed_ns);
 	ops_free(advice->self_claimed_ns);

@@ -25,6 +25,8 @@ struct known_call {
 static const struct known_call known_calls[] = {
 	{"NpzFile.__getitem__", "An .npz archive reads and decompresses an array each time it is accessed: keep the array instead of the archive. "},
 	{"copy.deepcopy", "A deep copy walks all objects one by one: copy only what changes, such as lists by slicing, or take changes back afterwards. "},
+	{"torch.tensor", "torch.tensor() converts a list or tuple element by element, also one of arrays: make one array of it with np.stack or np.array and pass "
+			"that to torch.from_numpy, or keep tensors and use torch.stack. "},
 	{"list.index", "It searches the list from its beginning: keep a dictionary of positions. "},
 	{"list.remove", "It searches the list from its beginning: keep a set or a dictionary. "},
 	{"list.count", "It goes through the list: count once, with collections.Counter. "},
@@ -32,6 +34,7 @@ static const struct known_call known_calls[] = {
 	{"list.pop", "At the beginning of the list it moves all items behind: use collections.deque. "},
 	{"list.sort", "It goes through all items again: insert new ones with bisect.insort, or keep them in heapq. "},
 	{"sorted", "It sorts all items again: insert new ones with bisect.insort, keep them in heapq, or sort tensors. "},
+	{"Random.sample", "From a deque it takes each item by going there from an end: draw from a list, such as a ring buffer, or keep the items in arrays and draw their indices. "},
 	{"Random.choices", "It adds up the weights again in each call: pass cum_weights, or draw many items with one call. "},
 	{"vectorize.__call__", "It calls a Python function for each element: write the function with operations on arrays. "},
 	{"loadtxt", "Parse each text once, before the loop, and keep the array. "},
@@ -103,66 +106,61 @@ static void python_tally_add(struct python_tally *tally, const struct advice *ad
 		tally->most = row;
 }
 
-static struct advice_python_part python_tally_most(const struct python_tally *tally, const struct advice *advice, uint32_t site)
+/* Returns the name with most time, at a site by name, or where it is called if `sites` is NULL. */
+static struct advice_python_part python_tally_most(const struct python_tally *tally, const struct advice *advice, const uint32_t *sites)
 {
-	uint32_t name = advice->events->name[tally->most];
+	uint32_t row = tally->most, name;
 
-	return (struct advice_python_part){tally->most, site, tally->ns[name], tally->calls[name]};
+	if (row == OPS_NONE)
+		return (struct advice_python_part){.row = OPS_NONE, .site = OPS_NONE};
+	name = advice->events->name[row];
+	return (struct advice_python_part){row, sites ? sites[name] : advice->site[row], tally->ns[name], tally->calls[name]};
 }
 
-/* Finds the function of a library, or in C, with most time outside of operators among those that functions of the program call. */
-static bool find_called(const struct advice *advice, bool in_loader, struct advice_python_part *ret_part)
+/* Adds a call of a function of a library, or in C, by a function of the program. */
+static void add_library_call(struct python_tally *called, const struct advice *advice, uint32_t row)
 {
-	struct python_tally tally;
-	bool done = python_tally_init(&tally, advice);
+	uint32_t parent = advice->events->parent[row];
+	int64_t ns;
 
-	*ret_part = (struct advice_python_part){.row = OPS_NONE, .site = OPS_NONE};
-	for (uint32_t row = 0; done && row < advice->events->count; row++) {
-		uint32_t parent = advice->events->parent[row];
-		int64_t ns;
-
-		if (advice->events->kind[row] != OPS_EVENT_PYTHON_FUNCTION || parent == OPS_NONE || advice_own_site(advice, parent) == OPS_NONE ||
-		    advice_own_site(advice, row) != OPS_NONE || !is_in_zone(advice, row, in_loader) || advice->views->parts[row] == VIEW_LOADER)
-			continue;
-		ns = ops_difference(advice_host_ns(advice, row), advice->operator_ns[row]);
-		python_tally_add(&tally, advice, row, ns > 0 ? ns : 0);
-	}
-	if (done && tally.most != OPS_NONE)
-		*ret_part = python_tally_most(&tally, advice, advice->site[tally.most]);
-	python_tally_release(&tally);
-	return done;
+	if (advice->events->kind[row] != OPS_EVENT_PYTHON_FUNCTION || parent == OPS_NONE || advice_own_site(advice, parent) == OPS_NONE ||
+	    advice_own_site(advice, row) != OPS_NONE || advice->views->parts[row] == VIEW_LOADER)
+		return;
+	ns = ops_difference(advice_host_ns(advice, row), advice->operator_ns[row]);
+	python_tally_add(called, advice, row, ns > 0 ? ns : 0);
 }
 
-/* Finds the function of the program with most self time among those that search. */
-static bool find_search(const struct advice *advice, bool in_loader, struct advice_python_part *ret_part)
+/* Adds a call of a function that searches, with its self time, or a call that one makes. */
+static void add_search(struct python_tally *search, const struct advice *advice, uint32_t row)
 {
-	struct python_tally tally;
-	bool done = python_tally_init(&tally, advice);
+	uint32_t parent = advice->events->parent[row];
 
-	*ret_part = (struct advice_python_part){.row = OPS_NONE, .site = OPS_NONE};
-	for (uint32_t row = 0; done && row < advice->events->count; row++) {
-		uint32_t parent = advice->events->parent[row];
-
-		if (!is_in_zone(advice, row, in_loader))
-			continue;
-		if (parent != OPS_NONE && advice->search_site[advice->events->name[parent]] != OPS_NONE)
-			tally.calls[advice->events->name[parent]]++;
-		if (advice->search_site[advice->events->name[row]] != OPS_NONE && advice_own_site(advice, row) != OPS_NONE)
-			python_tally_add(&tally, advice, row, advice_host_self_ns(advice, row));
-	}
-	if (done && tally.most != OPS_NONE) {
-		struct advice_python_part most = python_tally_most(&tally, advice, advice->search_site[advice->events->name[tally.most]]);
-
-		if ((double)most.ns >= SEARCH_NS_MIN * (double)most.calls)
-			*ret_part = most;
-	}
-	python_tally_release(&tally);
-	return done;
+	if (parent != OPS_NONE && advice->search_site[advice->events->name[parent]] != OPS_NONE)
+		search->calls[advice->events->name[parent]]++;
+	if (advice->search_site[advice->events->name[row]] != OPS_NONE && advice_own_site(advice, row) != OPS_NONE)
+		python_tally_add(search, advice, row, advice_host_self_ns(advice, row));
 }
 
 bool advice_find_python_parts(const struct advice *advice, bool in_loader, struct advice_python_parts *ret_parts)
 {
-	return find_called(advice, in_loader, &ret_parts->called) && find_search(advice, in_loader, &ret_parts->search);
+	struct python_tally called = {.most = OPS_NONE}, search = {.most = OPS_NONE};
+	bool done = python_tally_init(&called, advice) && python_tally_init(&search, advice);
+
+	for (uint32_t row = 0; done && row < advice->events->count; row++) {
+		if (!is_in_zone(advice, row, in_loader))
+			continue;
+		add_library_call(&called, advice, row);
+		add_search(&search, advice, row);
+	}
+	if (done) {
+		ret_parts->called = python_tally_most(&called, advice, NULL);
+		ret_parts->search = python_tally_most(&search, advice, advice->search_site);
+		if ((double)ret_parts->search.ns < SEARCH_NS_MIN * (double)ret_parts->search.calls)
+			ret_parts->search.row = OPS_NONE;
+	}
+	python_tally_release(&called);
+	python_tally_release(&search);
+	return done;
 }
 
 /* Formats "list.index", "copy.deepcopy" or "NpzFile.__getitem__". */
@@ -172,11 +170,16 @@ static void format_callee(const struct advice *advice, uint32_t row, char *text,
 	struct ops_function_text function;
 	const char *of = memmem(name.bytes, name.size, " of ", 4);
 	static const char method[] = "<built-in method ", c_function[] = "<built-in function ";
+	/* Functions of torch are methods of a class, which has no better name. Of these, no operator shows what they do. */
+	static const char *const of_torch[] = {"<built-in method tensor of type>", "<built-in method as_tensor of type>", "<built-in method asarray of type>", NULL};
 
 	if (ops_string_starts(name, method) && of) {
 		const char *begin = name.bytes + strlen(method), *end = name.bytes + name.size - 1;
 
-		snprintf(text, size, "%.*s.%.*s", (int)(end - of - 4), of + 4, (int)(of - begin), begin);
+		if (ops_string_starts_any(name, of_torch))
+			snprintf(text, size, "torch.%.*s", (int)(of - begin), begin);
+		else
+			snprintf(text, size, "%.*s.%.*s", (int)(end - of - 4), of + 4, (int)(of - begin), begin);
 		return;
 	}
 	if (ops_string_starts(name, c_function)) {

@@ -17,7 +17,7 @@
 struct tracing {
 	struct ops_map makers; /* from memory to the outermost operator that created or wrote it last */
 	uint32_t *memory_rows;
-	uint32_t *seen;         /* by loop: number of calls so far of the kind that starts its iterations */
+	uint32_t *seen;         /* by loop: number of rows so far of the kind that starts its iterations */
 	uint32_t *iteration_of;     /* by row */
 	uint8_t *dependent;     /* by row */
 	uint32_t *chain;        /* by row: number of earlier iterations that it requires, one through another */
@@ -52,15 +52,6 @@ static bool advice_recurrent_follow_memory(struct tracing *tracing, const struct
 	return true;
 }
 
-/* Returns true if a row is of the kind that starts an iteration. An iteration may have several such rows. */
-static bool may_begin(const struct advice *advice, const struct advice_loop *loop, uint32_t row)
-{
-	const struct ops_events *events = advice->events;
-
-	return events->parent[row] == loop->parent && events->name[row] == events->name[loop->begin] &&
-	       (!events->call_line || events->call_line[row] == events->call_line[loop->begin]);
-}
-
 /* Returns whether a row depends on an earlier iteration, and sets its chain. */
 static bool depends(struct tracing *tracing, const struct advice *advice, uint32_t row)
 {
@@ -68,10 +59,12 @@ static bool depends(struct tracing *tracing, const struct advice *advice, uint32
 	bool found = false;
 
 	for (size_t i = 0; ops_event_storage(advice->trace, row, i, &storage); i++) {
-		uint32_t maker = storage.written ? OPS_NONE : ops_map_find(&tracing->makers, storage.address), chain;
+		uint32_t maker = ops_map_find(&tracing->makers, storage.address), chain;
 
 		if (maker == OPS_NONE || maker >= row || advice->loop_of[maker] != advice->loop_of[row])
 			continue;
+		if (storage.written && tracing->iteration_of[maker] < tracing->iteration_of[row])
+			continue; /* a sum over iterations */
 		if (tracing->iteration_of[maker] >= tracing->iteration_of[row] && !tracing->dependent[maker])
 			continue;
 		found = true;
@@ -110,9 +103,8 @@ static bool advice_recurrent_walk(struct tracing *tracing, struct advice *advice
 		if (index != OPS_NONE) {
 			const struct advice_loop *loop = &advice->loops.items[index];
 
-			tracing->seen[index] += may_begin(advice, loop, row);
-			tracing->iteration_of[row] = (tracing->seen[index] + loop->begin_count / loop->least_count - 1) /
-			                         (loop->begin_count / loop->least_count);
+			tracing->seen[index] += advice_may_begin(advice, loop, row);
+			tracing->iteration_of[row] = advice_iteration(loop, tracing->seen[index]);
 		}
 		if (advice_is_operator(advice, row) && !(advice->zone[row] & ADVICE_IN_OPERATOR))
 			done = advice_recurrent_add(tracing, advice, row);
@@ -142,7 +134,7 @@ bool advice_find_recurrent(struct advice *advice)
 
 		if (loop->dependent_ns <= loop->operators_ns / 2)
 			loop->chain = 0;
-		recurrent[i] = loop->chain > 0 && loop->chain >= CHAIN_MIN * loop->iterations;
+		recurrent[i] = loop->chain > 0 && loop->chain >= CHAIN_MIN * advice_iteration(loop, tracing.seen[i]);
 	}
 	done = done && advice_loops_agree(advice, recurrent, RECURRENT_AMONG);
 	for (size_t i = 0; done && i < advice->loops.count; i++)

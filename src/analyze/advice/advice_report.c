@@ -13,6 +13,7 @@
 #include "base/order.h"
 #include "base/text.h"
 #include "derive/modules.h"
+#include "trace/inputs.h"
 #include "trace/names.h"
 
 /* Minimum gains of each severity. Below one percent, noise between steps hides the gain; a tenth of a step is worth an
@@ -132,16 +133,11 @@ bool advice_input(const struct advice *advice, uint32_t row, size_t i, struct op
 {
 	uint32_t id = advice->events->inputs[row];
 	struct ops_string list;
-	struct ops_input_cursor cursor;
 
 	if (id == OPS_NONE)
 		return false;
 	list = ops_trace_inputs(advice->trace, id);
-	cursor = ops_inputs_open(list.bytes, list.size);
-	for (size_t n = 0; ops_inputs_next(&cursor, ret_input); n++)
-		if (n == i)
-			return true;
-	return false;
+	return ops_inputs_at(ops_inputs_open(list.bytes, list.size), i, ret_input);
 }
 
 bool advice_is_contiguous(const struct ops_input *tensor)
@@ -257,7 +253,12 @@ static struct advice_through describe_site(const struct advice *advice, const st
 	struct advice_through line = {.line = site->line};
 	struct ops_function_text function;
 
-	if (ops_event_function(advice->trace, site->frame, &function)) {
+	if (site->frame == OPS_NONE) {
+		const struct ops_sampled_function *sampled = &advice->samples.functions.items[advice->samples.stacks.items[site->stack].function];
+
+		line.file = sampled->file;
+		line.function = sampled->name;
+	} else if (ops_event_function(advice->trace, site->frame, &function) || advice_stack_function(advice, site->frame, &function)) {
 		line.file = function.file;
 		line.function = function.name;
 	}

@@ -5,6 +5,7 @@
  * A claim takes time of a row and those below it, or of its backward pass. What it takes of a row it takes of all rows below in equal
  * parts, since a claim does not say which. Claims below are subtracted first.
  */
+#include <math.h>
 #include <string.h>
 
 #include "analyze/advice/advice.h"
@@ -124,6 +125,9 @@ static void find_self_times(const struct advice *advice, double *self_ns)
 		if (counts && events->parent[row] != OPS_NONE)
 			self_ns[events->parent[row]] -= (double)advice->ns[row];
 		self_ns[row] = counts && self_ns[row] + (double)advice->ns[row] > 0 ? self_ns[row] + (double)advice->ns[row] : 0;
+		/* Less than that if the row overlaps a later one in part. */
+		if (!(events->flags[row] & OPS_EVENT_FOLDED))
+			self_ns[row] = fmin(self_ns[row], (double)events->self_ns[row] + (double)advice->device_ns[row]);
 	}
 	add_unlaunched(advice, self_ns);
 	/* The engine works for its nodes. */
@@ -241,12 +245,14 @@ static void scale_to_steps(const struct advice *advice, struct rest_times *times
 		times->self_ns[row] *= scale;
 	times->all_ns *= scale;
 	left_ns = steps_ns - times->all_ns;
-	times->exposed_ns = (double)advice->idle.exposed_ns < left_ns ? (double)advice->idle.exposed_ns : left_ns;
+	times->exposed_ns = fmin((double)advice->idle.exposed_ns, left_ns);
+	times->contended_ns = fmin((double)advice->contended_ns, left_ns - times->exposed_ns);
 }
 
 bool rest_times_find(const struct advice *advice, const struct advice_explanations *explanations, size_t first, struct rest_times *times)
 {
 	size_t count = advice->events->count + 1;
+	double gain_ns;
 	struct rest_claims claims = {.ns = ops_alloc_zeroed(count, sizeof(*claims.ns)), .self_ns = ops_alloc_zeroed(count, sizeof(*claims.self_ns)),
 	                             .backward_ns = ops_alloc_zeroed(count, sizeof(*claims.backward_ns)), .whole = ops_alloc_zeroed(count, 1)};
 	bool done;
@@ -258,6 +264,7 @@ bool rest_times_find(const struct advice *advice, const struct advice_explanatio
 		sum_claims(advice, explanations, first, &claims);
 		done = subtract_claims(advice, &claims, times);
 		scale_to_steps(advice, times);
+		times->contended_explained = rest_is_reported(advice, advice_contention_rule(advice), first, &gain_ns);
 	}
 	ops_free(claims.ns);
 	ops_free(claims.self_ns);

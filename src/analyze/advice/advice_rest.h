@@ -33,6 +33,8 @@ struct rest_times {
 	double *part;    /* by row: part of it that no claim explains */
 	double all_ns;   /* sum of `self_ns`, at most the time of the steady steps */
 	double exposed_ns; /* of the remaining time: only collectives run */
+	double contended_ns; /* of the time after that: waits for processors that the program has */
+	bool contended_explained;
 };
 
 /* Returns false if out of memory. The caller must release the times in any case. */

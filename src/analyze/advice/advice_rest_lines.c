@@ -15,6 +15,7 @@
 #include "base/intern.h"
 #include "base/order.h"
 #include "base/text.h"
+#include "derive/sample_moves.h"
 
 #define KEPT_MAX 64         /* lines of a trace that are kept for the average over traces */
 #define SHOWN_MAX 8         /* lines that are reported */
@@ -25,6 +26,8 @@
 
 #define ROW_MIN 0.0005      /* minimum share of a step of an operator whose tensors are examined */
 
+static const char *const state_names[] = {OPS_THREAD_STATE_NAMES};
+
 /* A line, module, operator or kernel. */
 struct rest_group {
 	uint32_t site;   /* OPS_NONE: none */
@@ -33,6 +36,7 @@ struct rest_group {
 	bool of_operator; /* `row` is an operator */
 	double row_ns;
 	double all_ns, ns[REST_KINDS];
+	double open_ns[REST_KINDS]; /* part of `ns` in which Python code runs: self time of steps, modules and ranges */
 	double wait_ns[OPS_THREAD_STATES];
 	double roof_ns, bound_ns; /* time of operators with a lower bound, and that bound */
 	double loop_ns, copied_ns;
@@ -193,6 +197,14 @@ static enum advice_rest_kind rest_kind_of(const struct rest_lines *lines, uint32
 	return operator != OPS_NONE ? REST_OPERATORS : REST_PYTHON;
 }
 
+/* Iterations that need the results of others do not read rows of one tensor. */
+static bool is_in_loop_over_rows(const struct advice *advice, uint32_t row)
+{
+	uint32_t index = advice->loop_of[row];
+
+	return (advice->zone[row] & ADVICE_IN_ROW_LOOP) && (index == OPS_NONE || !advice->loops.items[index].recurrent);
+}
+
 /* The operator of a group with the most time, or without operators the row with the most self time. */
 static void find_longest(struct rest_lines *lines, struct rest_group *group, uint32_t row)
 {
@@ -206,7 +218,7 @@ static void find_longest(struct rest_lines *lines, struct rest_group *group, uin
 	}
 	if (is_operator) {
 		group->calls += ns > 0;
-		group->loop_ns += advice->zone[row] & ADVICE_IN_ROW_LOOP ? ns : 0;
+		group->loop_ns += is_in_loop_over_rows(advice, row) ? ns : 0;
 		group->copied_ns += lines->copies[advice->events->name[row]] ? ns : 0;
 	}
 	if (group->row != OPS_NONE && (is_operator == group->of_operator ? ns <= group->row_ns : group->of_operator))
@@ -236,6 +248,8 @@ static bool rest_add_row(struct rest_lines *lines, uint32_t row)
 		waits_ns = (double)advice->stalled_self_ns[row] < self_ns - device_ns ? (double)advice->stalled_self_ns[row] : self_ns - device_ns;
 		add_time(group, REST_DEVICE, lines->times.part[row] * device_ns);
 		add_time(group, rest_kind_of(lines, row), lines->times.part[row] * (self_ns - device_ns - waits_ns));
+		if (operator == OPS_NONE)
+			group->open_ns[rest_kind_of(lines, row)] += lines->times.part[row] * (self_ns - device_ns - waits_ns);
 	}
 	find_longest(lines, group, row);
 	if (ns > 0 && advice->through[row] != OPS_NONE && !rest_add_part(&lines->through, number, advice->through[row], ns))
@@ -267,6 +281,54 @@ static bool rest_add_stalls(struct rest_lines *lines)
 			lines->groups.items[number].row = stall->row;
 	}
 	return true;
+}
+
+static bool rest_add_move(struct rest_lines *lines, struct ops_sample_moves *moves, size_t sample)
+{
+	const struct advice *advice = lines->advice;
+	const struct ops_python_sample *of = &advice->samples.samples.items[sample];
+	uint32_t row = advice->sample_row[sample], from = row == OPS_NONE ? OPS_NONE : lines->group_of[row], to;
+
+	if (from == OPS_NONE || lines->outermost[row] != OPS_NONE || advice->sample_site[sample] == OPS_NONE)
+		return true;
+	to = find_group(lines, advice->sample_site[sample], row);
+	if (to == OPS_NONE)
+		return false;
+	if (lines->groups.items[to].row == OPS_NONE)
+		lines->groups.items[to].row = row;
+	return ops_sample_moves_add(moves, from, to, of->state, of->weight_ns);
+}
+
+/* Moves the time of a group to another line in which a thread was found in a state. */
+static void rest_apply_move(struct rest_lines *lines, const struct ops_sample_move *move)
+{
+	struct rest_group *from = &lines->groups.items[move->from], *to = &lines->groups.items[move->to];
+	bool waits = ops_thread_state_waits(move->state);
+
+	for (int kind = 0; kind < REST_KINDS; kind++) {
+		double ns = fmin(move->part * from->open_ns[kind], from->ns[kind]); /* rounded */
+		enum advice_rest_kind is = kind == REST_IDLE ? REST_IDLE : waits ? REST_WAITING : kind == REST_OUTSIDE ? REST_PYTHON : (enum advice_rest_kind)kind;
+
+		from->ns[kind] -= ns;
+		from->all_ns = fmax(from->all_ns - ns, 0);
+		add_time(to, is, ns);
+		to->wait_ns[move->state] += is == REST_WAITING ? ns : 0;
+	}
+}
+
+/* Divides the time outside of operators among the lines in which samples found the program. */
+static bool rest_add_samples(struct rest_lines *lines)
+{
+	struct ops_sample_moves moves = {0};
+	bool done = true;
+
+	for (size_t i = 0; done && i < lines->advice->samples.samples.count; i++)
+		done = rest_add_move(lines, &moves, i);
+	done = done && ops_sample_moves_divide(&moves);
+	for (size_t i = 0; done && i < moves.moves.count; i++)
+		rest_apply_move(lines, &moves.moves.items[i]);
+	ops_sample_moves_release(&moves);
+	return done;
 }
 
 /* Time in which only collectives run, at the lines that start them. */
@@ -466,7 +528,6 @@ static void describe_through(const struct rest_lines *lines, uint32_t number, st
 
 static bool describe_group(const struct rest_lines *lines, uint32_t number, struct advice_rest_line *line)
 {
-	static const char *const names[] = {OPS_THREAD_STATE_NAMES};
 	const struct rest_group *group = &lines->groups.items[number];
 	const struct advice *advice = lines->advice;
 	int waits = OPS_THREAD_STATES;
@@ -483,7 +544,7 @@ static bool describe_group(const struct rest_lines *lines, uint32_t number, stru
 			waits = state;
 	describe_through(lines, number, line);
 	return advice_report_keep_where(advice->report, &line->where) && describe_operators(lines, number, line) && describe_tensors(lines, group, line) &&
-	       rest_keep_text(advice->report, waits == OPS_THREAD_STATES ? "" : names[waits], &line->waits_for);
+	       rest_keep_text(advice->report, waits == OPS_THREAD_STATES ? "" : state_names[waits], &line->waits_for);
 }
 
 /* Returns true if two lines of different traces, or of two functions at a line, are the same. */
@@ -520,11 +581,23 @@ struct rest_rank {
 
 OPS_ORDER(compare_rest_ranks, struct rest_rank, OPS_DOWN(ns) OPS_UP(group))
 
+/* Adds time of steps that belongs to no row. */
+static bool add_line_without_place(const struct advice *advice, double ns, enum advice_rest_kind kind, const char *waits_for)
+{
+	struct advice_rest_line line = {.where = {.trace = advice->report->traces, .row = OPS_NONE}, .ns = ns / (double)advice->step_count,
+	                                .pct = advice_percent(advice, ns), .roof_pct = (double)NAN,
+	                                .waits_for = {waits_for, strlen(waits_for)}};
+
+	line.kinds[kind] = line.pct;
+	return merge_line(&advice->report->rest, &line);
+}
+
 static bool report_groups(struct rest_lines *lines)
 {
 	const struct advice *advice = lines->advice;
 	struct rest_rank *ranks = ops_realloc_array(NULL, lines->groups.count + 1, sizeof(*ranks));
-	double outside_ns = (double)advice->steps_ns - lines->times.all_ns - lines->times.exposed_ns, sum_ns = outside_ns > 0 ? outside_ns : 0;
+	double outside_ns = fmax(0, (double)advice->steps_ns - lines->times.all_ns - lines->times.exposed_ns - lines->times.contended_ns);
+	double contended_ns = lines->times.contended_explained ? 0 : lines->times.contended_ns, sum_ns = outside_ns + contended_ns;
 	struct advice_rest *rest = &advice->report->rest;
 	size_t used = 0;
 	bool done = ranks != NULL;
@@ -542,13 +615,8 @@ static bool report_groups(struct rest_lines *lines)
 		done = describe_group(lines, ranks[i].group, &line) && merge_line(rest, &line);
 		rest->has_lines |= line.where.line != 0;
 	}
-	if (done && outside_ns > 0) {
-		struct advice_rest_line line = {.where = {.trace = advice->report->traces, .row = OPS_NONE}, .ns = outside_ns / (double)advice->step_count,
-		                                .pct = advice_percent(advice, outside_ns), .roof_pct = (double)NAN};
-
-		line.kinds[advice->views->device_events.count ? REST_IDLE : REST_OUTSIDE] = line.pct;
-		done = merge_line(rest, &line);
-	}
+	done = done && (!(outside_ns > 0) || add_line_without_place(advice, outside_ns, advice->views->device_events.count ? REST_IDLE : REST_OUTSIDE, ""));
+	done = done && (!(contended_ns > 0) || add_line_without_place(advice, contended_ns, REST_WAITING, state_names[OPS_THREAD_READY]));
 	ops_free(ranks);
 	sum_ns = sum_ns < (double)advice->steps_ns ? sum_ns : (double)advice->steps_ns;
 	rest->ns += sum_ns / (double)advice->step_count;
@@ -601,7 +669,7 @@ static bool find_lines(struct rest_lines *lines, const struct advice_explanation
 		rest_find_rows(lines);
 	for (uint32_t row = 0; done && row < advice->events->count; row++)
 		done = rest_add_row(lines, row);
-	done = done && rest_add_stalls(lines) && add_exposed(lines) && add_kernels(lines) && add_bounds(lines) && add_unusual(lines);
+	done = done && rest_add_stalls(lines) && rest_add_samples(lines) && add_exposed(lines) && add_kernels(lines) && add_bounds(lines) && add_unusual(lines);
 	if (!done)
 		return false;
 	subtract_costs(lines, explanations, first);

@@ -41,7 +41,7 @@ static const struct result_column not_explained_columns[] = {
 	{.name = "communication_percent", .type = RESULT_PERCENT, .about = "Part in collectives", FIELD(communication)},
 	{.name = "idle_percent", .type = RESULT_PERCENT, .about = "Part in which the device is idle", FIELD(idle)},
 	{.name = "outside_percent", .type = RESULT_PERCENT, .about = "Part in which no recorded event of the step runs", FIELD(outside)},
-	{.name = "waits_for", .type = RESULT_TEXT, .nullable = true, .about = "State of the thread during most of its waits: gil, lock, io, process, sleeping",
+	{.name = "waits_for", .type = RESULT_TEXT, .nullable = true, .about = "State of the thread during most of its waits: ready (for a processor that the program itself has), gil, lock, io, process, sleeping",
 	 FIELD(waits_for)},
 	{.name = "operators", .type = RESULT_TEXT, .nullable = true, .about = "Operators with the most of it, with their percentages of a step", FIELD(operators)},
 	{.name = "calls_per_step", .type = RESULT_NUMBER, .about = "Operators that it calls, without their backward passes", FIELD(calls)},
@@ -73,7 +73,7 @@ const char *advice_rest_hint(const struct advice_report *report)
 {
 	if (report->rest.has_lines)
 		return "";
-	return report->has & ADVICE_NEEDS_PYTHON ? "" : "Python calls (with_stack=True, --with-stack) would show the lines.";
+	return report->has & ADVICE_NEEDS_PYTHON ? "" : "Python calls (with_stack=True, opstrobe run --with-stack) would show the lines.";
 }
 
 static void append_operators(const struct advice_rest_line *line, struct ops_buffer *out)
@@ -94,7 +94,7 @@ static void append_kinds(const struct advice_rest_line *line, struct ops_buffer 
 		[REST_COMMUNICATION] = "communication", [REST_IDLE] = "idle device", [REST_OUTSIDE] = "outside of recorded events"};
 	static const struct {
 		const char *state, *words;
-	} states[] = {{"gil", " for the GIL"}, {"lock", " for a lock"}, {"io", " for a file or the network"}, {"process", " for a process"},
+	} states[] = {{"ready", " for a processor that other threads or child processes of the program have"}, {"gil", " for the GIL"}, {"lock", " for a lock"}, {"io", " for a file or the network"}, {"process", " for a process"},
 	              {"sleeping", " for time to pass"}};
 	const char *separator = ": ";
 

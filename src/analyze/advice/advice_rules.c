@@ -21,6 +21,7 @@
 	X(gil)            \
 	X(restarts)       \
 	X(loader)         \
+	X(contention)     \
 	X(training_mode)  \
 	X(vain)           \
 	X(unused)         \
@@ -48,6 +49,7 @@
 	X(inverse)        \
 	X(factor)         \
 	X(full_matrices)  \
+	X(general_eigenvalues) \
 	X(few_values)     \
 	X(complex)        \
 	X(filters)        \
@@ -65,6 +67,7 @@
 	X(function)       \
 	X(repeat)         \
 	X(small_changes)  \
+	X(selected_rows)  \
 	X(after_loop)     \
 	X(prefix)         \
 	X(frozen)         \

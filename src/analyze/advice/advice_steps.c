@@ -94,7 +94,8 @@ static void leave_out_apart(const struct advice *advice, uint8_t *steady)
 }
 
 /* A step that waited for a processor for more than a tenth of its time is not steady: the place of the wait is an estimate
- * (advice_waits.c), and caches are cold afterwards. If nearly all steps waited, all count. */
+ * (advice_waits.c), and caches are cold afterwards. If nearly all steps waited, all count. What the program itself causes belongs to
+ * its steps. */
 #define WAITED_MAX 0.1
 #define LEFT_MIN 4
 
@@ -102,7 +103,8 @@ static bool has_waited(const struct advice *advice, size_t i)
 {
 	const struct view_step *step = &advice->views->steps.items[i];
 
-	return (double)advice->machine.waits[i].waited_ns > WAITED_MAX * (double)ops_difference(step->end_ns, step->start_ns);
+	return (1 - view_waited_own(advice->machine.waited)) * (double)advice->machine.waits[i].waited_ns >
+	       WAITED_MAX * (double)ops_difference(step->end_ns, step->start_ns);
 }
 
 static void leave_out_waiting(const struct advice *advice, uint8_t *steady)
@@ -407,6 +409,7 @@ static bool sum_up_steps(struct advice *advice)
 {
 	struct ops_intervals steady = {0};
 	bool done = advice_steady_spans(advice, &steady);
+	int64_t waits_ns = 0;
 
 	for (size_t i = 0; i < advice->views->steps.count; i++)
 		advice->step_count += advice->steady[i];
@@ -420,7 +423,11 @@ static bool sum_up_steps(struct advice *advice)
 		advice->steps_ns = ops_difference(advice->steps_ns, ops_sum(advice_recording_ns(advice, row), advice->lost_ns[row]));
 		if (advice->zone[row] & ADVICE_IN_IMPORT)
 			advice->imports_ns = ops_sum(advice->imports_ns, advice->lost_ns[row]);
+		else
+			waits_ns = ops_sum(waits_ns, advice->lost_ns[row]);
 	}
+	advice->contended_ns = (int64_t)(view_waited_own(advice->machine.waited) * (double)waits_ns);
+	advice->steps_ns = ops_sum(advice->steps_ns, advice->contended_ns);
 	if (advice->steps_ns < 0)
 		advice->steps_ns = 0;
 	return done;

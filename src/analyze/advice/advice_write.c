@@ -110,9 +110,9 @@ static void format_interval(const struct advice_finding *finding, char ret_text[
 /* "waited for a CPU: 23.0 %", which every gain has next to it if the machine distorted the figures. Returns false if not. */
 static bool format_gain_warning(const struct advice_report *report, char ret_text[GAIN_ROOM])
 {
-	if (!(report->waited_ratio > VIEW_WAITED_MUCH)) /* or not known */
+	if (!view_waited_distorts(report->waited))
 		return false;
-	snprintf(ret_text, GAIN_ROOM, "waited for a CPU: %s", ops_figure_of_percent(100 * report->waited_ratio).text);
+	snprintf(ret_text, GAIN_ROOM, "waited for a CPU: %s", ops_figure_of_percent(100 * report->waited.ratio).text);
 	return true;
 }
 
@@ -197,7 +197,7 @@ static void append_outcome(struct ops_buffer *out, const struct advice_report *r
 /* Writes what the percentages refer to, for every output format; nothing without percentages. */
 static size_t base_text(const struct advice_report *report, char *text, size_t room)
 {
-	bool waited = report->waited_ratio > VIEW_WAITED_MUCH; /* not NAN */
+	bool waited = view_waited_distorts(report->waited);
 	bool imports = report->imports_ms > IMPORTS_MIN * report->step_ms;
 	const char *without = waited && imports ? ", without imports and waits for a CPU" : waited ? ", without waits for a CPU"
 	                      : imports ? ", without imports" : "";
@@ -220,10 +220,10 @@ static size_t base_text(const struct advice_report *report, char *text, size_t r
 	else
 		used = (size_t)snprintf(text, room, "Percentages are shares of the average steady step, %s%s (%u of %u steps are steady; "
 		                        "the mean step takes %s).", step, without, report->steady, report->steps, mean);
-	if (waited)
-		used += (size_t)snprintf(text + used, room - used, " Steps%s waited for a CPU for %s of their time, because other "
-		                         "threads had it: figures are too high.", report->traces > 1 ? " of a trace" : "",
-		                         ops_figure_of_percent(100 * report->waited_ratio).text);
+	if (report->waited.ratio > VIEW_WAITED_MUCH)
+		used += (size_t)snprintf(text + used, room - used, " Steps%s waited for a CPU for %s of their time, because %s had it%s.",
+		                         report->traces > 1 ? " of a trace" : "", ops_figure_of_percent(100 * report->waited.ratio).text,
+		                         view_waited_for(report->waited), waited ? ": figures are too high" : "");
 	if (report->outside_ratio > OUTSIDE_MUCH)
 		used += (size_t)snprintf(text + used, room - used, " %s of the time of operators%s is not in a step, and was not examined.",
 		                         ops_figure_of_percent(100 * report->outside_ratio).text, report->traces > 1 ? " of the first trace" : "");
@@ -246,7 +246,7 @@ void advice_write_json(const struct advice_report *report, struct ops_buffer *ou
 	ops_json_member_number(&json, "average_step_ms", report->mean_ms);
 	ops_json_member_if(&json, "steady_steps", true, report->steady);
 	ops_json_member_if(&json, "steps", true, report->steps);
-	ops_json_member_number(&json, "waited_for_cpu_ratio", report->waited_ratio); /* null: not recorded */
+	ops_json_member_number(&json, "waited_for_cpu_ratio", report->waited.ratio); /* null: not recorded */
 	ops_json_member_number(&json, "outside_of_steps_ratio", report->outside_ratio);
 	ops_json_key(&json, "text");
 	ops_json_text(&json, text, base_text(report, text, sizeof(text)));

@@ -15,7 +15,6 @@
 #include "derive/flops.h"
 
 #define CALLS_MIN 8        /* minimum number of calls with the same weight in one call of a function */
-#define FLOPS_MIN 1000000  /* operators with fewer operations do not show how quickly the machine computes */
 #define BACKWARD_PASSES 2  /* products in the backward pass, each with as many operations as the forward pass */
 
 /* Products with the input that is the weight, 1-based. */
@@ -32,7 +31,6 @@ struct after_loop_search {
 	uint8_t *products; /* by name: 1-based index of the weight; 0: none */
 	struct ops_map by_key;
 	OPS_ARRAY(struct after_loop_group) groups;
-	double flops_per_ns; /* the highest of a product of the steps */
 };
 
 /* Returns the group of a row; NULL if it is none of these products. Sets `*ret_failed` if out of memory. */
@@ -74,22 +72,18 @@ static bool is_read_until(const struct advice *advice, uint32_t node, uint32_t l
 	return false;
 }
 
-/* Finds the groups, and the speed of products. Returns false if out of memory. */
+/* Finds the groups. Returns false if out of memory. */
 static bool after_loop_find_groups(struct after_loop_search *search, const struct advice *advice)
 {
 	bool failed = false;
 
 	for (uint32_t row = 0; !failed && row < advice->events->count; row++) {
 		struct after_loop_group *group = after_loop_group_of(search, advice, row, &failed);
-		struct ops_demand demand;
 
 		if (!group)
 			continue;
 		group->calls++;
 		group->last = row;
-		if (advice_ns(advice, row) > 0 && ops_demand_within(advice->trace, row, advice->operators, &demand) && demand.flops >= FLOPS_MIN &&
-		    (double)demand.flops / (double)advice_ns(advice, row) > search->flops_per_ns)
-			search->flops_per_ns = (double)demand.flops / (double)advice_ns(advice, row);
 	}
 	for (uint32_t row = 0; !failed && row < advice->events->count; row++) {
 		struct after_loop_group *group = after_loop_group_of(search, advice, row, &failed);
@@ -101,14 +95,14 @@ static bool after_loop_find_groups(struct after_loop_search *search, const struc
 }
 
 /* Returns the share of the time of a call and its backward pass that one product for all calls saves. */
-static double after_loop_share(const struct after_loop_search *search, const struct advice *advice, uint32_t row)
+static double after_loop_share(const struct advice *advice, uint32_t row)
 {
 	double all_ns = (double)ops_sum(advice_left_ns(advice, row), advice_backward_left_ns(advice, row)), needed_ns;
 	struct ops_demand demand;
 
-	if (!(search->flops_per_ns > 0) || all_ns <= 0 || !ops_demand_within(advice->trace, row, advice->operators, &demand))
+	if (!(advice->flops_per_ns > 0) || all_ns <= 0 || !ops_demand_within(advice->trace, row, advice->operators, &demand))
 		return 0;
-	needed_ns = (double)demand.flops / search->flops_per_ns * (advice->backward_ns[row] ? 1 + BACKWARD_PASSES : 1);
+	needed_ns = (double)demand.flops / advice->flops_per_ns * (advice->backward_ns[row] ? 1 + BACKWARD_PASSES : 1);
 	return needed_ns < all_ns ? 1 - needed_ns / all_ns : 0;
 }
 
@@ -120,7 +114,7 @@ static bool rule_after_loop_find(const struct advice *advice, struct advice_resu
 
 	for (uint32_t row = 0; !failed && row < advice->events->count; row++) {
 		const struct after_loop_group *group = after_loop_group_of(&search, advice, row, &failed);
-		double share = group && group->calls >= CALLS_MIN && !group->is_read_within ? after_loop_share(&search, advice, row) : 0;
+		double share = group && group->calls >= CALLS_MIN && !group->is_read_within ? after_loop_share(advice, row) : 0;
 
 		if (!(share > 0) || advice_is_claimed(result, row))
 			continue;
@@ -143,7 +137,7 @@ const struct advice_rule advice_rule_after_loop = {
 	.title = "A layer runs in each iteration of a loop that does not use its results",
 	.condition = "A product with the same matrix, such as that of a linear layer, runs eight times or more in one call of a function, and no operator reads a result before the last of "
 		     "them has ended.",
-	.gain = "the time of the products and of their backward pass, less that of their operations at the highest speed of a product in the steps",
+	.gain = "the time of the products and of their backward pass, less that of their operations at the highest speed of an operator in the trace",
 	.explanation = "Each small product reads all of the matrix. In the backward pass, each makes a gradient as large as the matrix, and all of them are added up.",
 	.advice = "Collect the inputs, and call the layer once behind the loop. To check: one call of the layer in each step.",
 	.code = "for word in words:\n"

@@ -6,6 +6,7 @@
  *     K ──solve with a──▶ x    K ──solve with b──▶ y        one LU factorization serves both
  *     W ──svdvals──▶ 400 values ──max──▶ 1 value            power iteration finds it
  *     X [2000, 80] ──svd──▶ U [2000, 2000] ──▶ 80 columns   full_matrices=False makes no others
+ *     C ──eig──▶ complex vectors ──▶ real parts             eigh of a symmetric matrix makes no others
  */
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
@@ -169,16 +170,22 @@ static double unread_vectors_share(const struct advice *advice, uint32_t row)
 	return 0;
 }
 
-static bool rule_factor_find_full(const struct advice *advice, struct advice_result *result)
+/* Adds a share of each call with one of the rule's names. */
+static void add_named_shares(const struct advice *advice, struct advice_result *result, double (*share_of)(const struct advice *, uint32_t))
 {
 	for (uint32_t row = 0; row < advice->events->count; row++) {
 		double share = result->which[advice->events->name[row]] && rule_factor_is_forward(advice, row) && !advice_is_claimed(result, row)
-		                       ? unread_vectors_share(advice, row)
+		                       ? share_of(advice, row)
 		                       : 0;
 
 		if (share > 0)
 			advice_add_share(result, row, share * advice_work_share(advice, row));
 	}
+}
+
+static bool rule_factor_find_full(const struct advice *advice, struct advice_result *result)
+{
+	add_named_shares(advice, result, unread_vectors_share);
 	return advice_report_costs(result, "%s as many vectors as the longer side of the matrix has, and at most as many as the shorter side has are read. "
 	                                   "The others take %s.",
 	                           advice_events(result, "decomposition in each step makes", "decompositions in each step make").text,
@@ -201,6 +208,73 @@ const struct advice_rule advice_rule_full_matrices = {
 	.stage = ADVICE_STAGE_FORMULAS,
 	.confidence = ADVICE_SURE,
 	.find = rule_factor_find_full,
+};
+
+/* --- real parts of complex values ------------------------------------------------------------------------------------- */
+
+/* Operations in units of n³, with all vectors, and for values alone: of the QR algorithm for a general matrix and for a symmetric one
+ * (Golub and Van Loan, Matrix Computations, 7.5.6 and 8.3.3). */
+#define GENERAL 25.0
+#define SYMMETRIC 9.0
+#define GENERAL_VALUES 10.0
+#define SYMMETRIC_VALUES (4.0 / 3)
+
+/* Returns whether of all complex results that something reads it reads a half: the real parts. */
+static bool reads_real_parts(const struct advice *advice, uint32_t row)
+{
+	const struct data_flow *flow = advice->flow;
+	const struct data_node *node = &flow->nodes[row];
+	bool found = false;
+
+	for (uint32_t i = 0; i < node->made_count; i++) {
+		uint32_t value = flow->made.items[node->first_made + i];
+
+		if (data_flow_is_scratch(flow, row, value) || flow->values[value].first == OPS_NONE)
+			continue;
+		if (!is_read_in_part(advice, value, (double)flow->values[value].bytes / 2))
+			return false;
+		found = true;
+	}
+	return found;
+}
+
+/* Returns the share of a decomposition that a symmetric one saves, if only real parts are read; 0: none. */
+static double general_share(const struct advice *advice, uint32_t row)
+{
+	double rows, columns;
+	struct ops_input matrix;
+
+	if (!advice_input(advice, row, 0, &matrix) || !matrix_sizes(&matrix, &rows, &columns) || rows < SIZE_MIN || !reads_real_parts(advice, row))
+		return 0;
+	return ops_string_ends(advice_name(advice, row), "eigvals") ? 1 - SYMMETRIC_VALUES / GENERAL_VALUES : 1 - SYMMETRIC / GENERAL;
+}
+
+static bool rule_factor_find_general(const struct advice *advice, struct advice_result *result)
+{
+	add_named_shares(advice, result, general_share);
+	return advice_report_costs(result, "%s complex eigenvalues or eigenvectors, of which only the real parts are read. For a symmetric matrix, which has "
+	                                   "no other, a symmetric decomposition would take %s less.",
+	                           advice_events(result, "decomposition in each step computes", "decompositions in each step compute").text,
+	                           advice_cost(result).text);
+}
+
+const struct advice_rule advice_rule_general_eigenvalues = {
+	.id = "general-eigenvalues",
+	.title = "Only real parts of a general eigendecomposition are read",
+	.condition = "Operators read nothing but the real parts of what eig or eigvals computes of matrices of 32 rows or more.",
+	.gain = "the difference in operations between a general and a symmetric matrix: 16 of 25 with vectors, 26 of 30 without",
+	.explanation = "Eigenvalues of a symmetric matrix, such as a covariance, are real. eigh uses the symmetry, and is more accurate for such matrices.",
+	.advice = "If the matrix is symmetric, use torch.linalg.eigh, or torch.linalg.eigvalsh. To check: the real parts are the same, in ascending order. If "
+		  "it is not, the imaginary parts may matter.",
+	.code = "values, vectors = torch.linalg.eigh(covariance)",
+	.link = "https://docs.pytorch.org/docs/stable/generated/torch.linalg.eigh.html",
+	.names = (const char *const[]){"aten::linalg_eig", "aten::linalg_eigvals", NULL},
+	.needs = ADVICE_NEEDS_OPERATORS | ADVICE_NEEDS_SHAPES | ADVICE_NEEDS_MEMORY | ADVICE_NEEDS_STORAGES,
+	.stage = ADVICE_STAGE_FORMULAS,
+	.severity_max = ADVICE_MEDIUM, /* whether the matrix is symmetric is unknown */
+	.bound = ADVICE_AT_MOST,
+	.confidence = ADVICE_LIKELY,
+	.find = rule_factor_find_general,
 };
 
 /* --- only a few values ------------------------------------------------------------------------------------------------- */

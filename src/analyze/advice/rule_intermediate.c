@@ -26,7 +26,8 @@ struct expansion {
 };
 
 struct intermediates {
-	uint8_t *kind; /* by string: enum intermediate_name */
+	uint8_t *kind;    /* by string: enum intermediate_name */
+	uint8_t *counted; /* by row: 1 if its passes are counted */
 	int64_t bytes;
 };
 
@@ -190,19 +191,24 @@ static void add_expansion(struct intermediates *all, struct advice_result *resul
 	    ops_product(sum_results_read(advice, row, &largest, &moved), REDUCED_MIN) > expansion.bytes)
 		return;
 	/* One pass over it remains, in which a fused operator computes the elements. */
-	for (size_t i = 0; i < expansion.count; i++)
-		if (!advice_is_claimed(result, expansion.rows[i]))
-			advice_add_share(result, expansion.rows[i],
-			                 (1 - (double)expansion.bytes / (double)expansion.moved) *
-			                 advice_work_share(advice, expansion.rows[i]));
+	for (size_t i = 0; i < expansion.count; i++) {
+		uint32_t at = expansion.rows[i];
+
+		/* A minimum of sums follows the same passes as the sums. */
+		if (all->counted[at] || advice_is_claimed(result, at))
+			continue;
+		all->counted[at] = 1;
+		advice_add_share(result, at, (1 - (double)expansion.bytes / (double)expansion.moved) * advice_work_share(advice, at));
+	}
 	all->bytes = expansion.bytes > all->bytes ? expansion.bytes : all->bytes;
 }
 
 static bool rule_intermediate_find(const struct advice *advice, struct advice_result *result)
 {
 	enum { FIRST_COMPARISON = 4 }; /* among the rule's names */
-	struct intermediates all = {.kind = ops_alloc_zeroed(ops_trace_string_count(advice->trace) + 1, 1)};
-	bool done = all.kind != NULL;
+	struct intermediates all = {.kind = ops_alloc_zeroed(ops_trace_string_count(advice->trace) + 1, 1),
+	                            .counted = ops_alloc_zeroed(advice->events->count + 1, 1)};
+	bool done = all.kind && all.counted;
 
 	for (size_t id = 0; done && id < ops_trace_string_count(advice->trace); id++) {
 		enum operator_kind kind = operator_rows[advice->operators[id]].kind;
@@ -221,6 +227,7 @@ static bool rule_intermediate_find(const struct advice *advice, struct advice_re
 	                                   advice_events(result, "operator in each step passes", "operators in each step pass").text,
 	                                   advice_bytes((double)all.bytes).text, advice_cost(result).text);
 	ops_free(all.kind);
+	ops_free(all.counted);
 	return done;
 }
 

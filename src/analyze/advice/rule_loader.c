@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/text.h"
 #include "derive/program.h"
+#include "derive/sample_moves.h"
 
 struct loading {
 	struct advice_tally lines; /* self time in the loader, by line of the program */
@@ -76,6 +77,37 @@ static void add_waits(struct loading *loading, const struct advice *advice, stru
 		advice_tally_add_at(&loading->lines, own == OPS_NONE ? advice->site[row] : own, row,
 		                    advice_host_self_ns(advice, row));
 	}
+}
+
+/* Divides the time of each line among the lines at which samples found the program: without recorded calls, all of it is at the loop.
+ * Returns false if out of memory. */
+static bool divide_by_samples(struct loading *loading, const struct advice *advice)
+{
+	struct ops_sample_moves moves = {0};
+	struct advice_tally *lines = &loading->lines;
+	int64_t *before_ns = ops_alloc_zeroed(lines->count, sizeof(*before_ns));
+	bool done = before_ns != NULL;
+
+	for (size_t i = 0; done && i < advice->samples.samples.count; i++) {
+		uint32_t row = advice->sample_row[i], to = advice->sample_site[i];
+
+		if (row != OPS_NONE && to != OPS_NONE && advice->site[row] != OPS_NONE && (advice->zone[row] & ADVICE_IN_LOADER) && advice_counts(advice, row))
+			done = ops_sample_moves_add(&moves, advice->site[row], to, advice->samples.samples.items[i].state, advice->samples.samples.items[i].weight_ns);
+	}
+	done = done && ops_sample_moves_divide(&moves);
+	for (size_t i = 0; done && i < lines->count; i++)
+		before_ns[i] = lines->costs[i].ns;
+	for (size_t i = 0; done && i < moves.moves.count; i++) {
+		const struct ops_sample_move *move = &moves.moves.items[i];
+		int64_t ns = (int64_t)(move->part * (double)before_ns[move->from]);
+
+		advice_tally_add_at(lines, move->to, lines->costs[move->from].row, ns);
+		lines->costs[move->from].ns -= ns;
+		lines->ns -= ns;
+	}
+	ops_free(before_ns);
+	ops_sample_moves_release(&moves);
+	return done;
 }
 
 /* Returns true if a row is below the call that makes a sample. */
@@ -180,7 +212,7 @@ static void describe_loading(struct loading *loading, const struct advice *advic
 	}
 }
 
-/* If the workers themselves wait for a processor, more of them would not help. */
+/* If the workers themselves wait for a processor, more of them would not help, and less work does not if other programs have it. */
 static bool find_starved(struct loading *loading, const struct advice *advice)
 {
 	size_t steps = advice->views->steps.count;
@@ -199,7 +231,8 @@ static bool find_starved(struct loading *loading, const struct advice *advice)
 		 * caches with other programs are slow as well. */
 		starved_ns = ops_sum(wait->children_waited_ns,
 		                     step_ns > 0 ? (int64_t)((double)wait->waited_ns * (double)waits[i] / (double)step_ns) : 0);
-		loading->starved_ns = ops_sum(loading->starved_ns, starved_ns < waits[i] ? starved_ns : waits[i]);
+		starved_ns = (int64_t)((1 - view_waited_own(advice->machine.waited)) * (double)(starved_ns < waits[i] ? starved_ns : waits[i]));
+		loading->starved_ns = ops_sum(loading->starved_ns, starved_ns);
 	}
 	ops_free(waits);
 	return true;
@@ -265,6 +298,8 @@ static bool rule_loader_report(const struct advice *advice, struct advice_result
 	double starved_ns = loading->in_process ? 0 : (double)loading->starved_ns;
 	double all_ns = (double)(result->tally.ns - once_ns);
 	double load_ns = all_ns < (double)advice->steps_ns ? all_ns : (double)advice->steps_ns;
+	/* Operators on several threads are another matter (rule_contention.c). */
+	double contended_ns = loading->in_process || advice_contention_rule(advice) != result->rule ? 0 : (double)advice->contended_ns;
 	double rest_ns = (double)advice->steps_ns - load_ns, left_ns, gain_ns;
 	const struct advice_tally *lines = loading->in_process && loading->lines.ns > result->tally.ns / LINES_PART
 	                                           ? &loading->lines : &result->tally;
@@ -276,6 +311,7 @@ static bool rule_loader_report(const struct advice *advice, struct advice_result
 	count = (int)workers + (workers > (int)workers);
 	left_ns = load_ns / count - rest_ns;
 	gain_ns = (load_ns - starved_ns - (left_ns > 0 && loading->in_process ? left_ns : 0)) * idle_share(advice, load_ns);
+	gain_ns += contended_ns;
 	describe_loading(loading, advice, all_ns, fact, advised, sizeof(fact));
 	if (loading->in_process)
 		snprintf(detail, sizeof(detail), "%sBatches are made in the main process (num_workers=0). Pass num_workers=%d and "
@@ -286,6 +322,8 @@ static bool rule_loader_report(const struct advice *advice, struct advice_result
 	if (loading->in_process && left_ns > 0)
 		snprintf(less, sizeof(less), "; %s of that %d worker%s cannot hide behind the %s of the rest of a step",
 		         advice_time(advice_step_ms(advice, left_ns)).text, count, count == 1 ? "" : "s", advice_time(advice_step_ms(advice, rest_ns)).text);
+	else if (contended_ns > 0)
+		snprintf(less, sizeof(less), ", and %s for processors that mainly the workers have", advice_time(advice_step_ms(advice, contended_ns)).text);
 	else if (starved_ns > 0)
 		snprintf(less, sizeof(less), "; for %s of that the workers waited for a processor",
 		         advice_time(advice_step_ms(advice, starved_ns)).text);
@@ -315,7 +353,7 @@ static bool rule_loader_find(const struct advice *advice, struct advice_result *
 		rule_loader_find_kind(&loading, advice);
 		count_loading(&loading, advice);
 	}
-	done = done && find_starved(&loading, advice) && advice_find_python_parts(advice, true, &loading.python);
+	done = done && divide_by_samples(&loading, advice) && find_starved(&loading, advice) && advice_find_python_parts(advice, true, &loading.python);
 	if (done) {
 		add_collating(&loading, advice, (double)result->tally.ns);
 		done = rule_loader_report(advice, result, &loading);

@@ -18,21 +18,13 @@
 #define ONCE_SAVES 0.5         /* gain: a pass for all rows reads the tensor once, but computes as much */
 
 struct pass_search {
-	uint32_t *iteration; /* by row in the present loop, from 1 */
+	uint32_t *iteration; /* by row in the present loop, from 1; 0: outside of it */
 	uint8_t *dependent;  /* by row: needs a result of an earlier iteration */
 	uint32_t *over;      /* by row: the value that it passes over, or OPS_NONE */
 	uint8_t *seen;       /* by row: counted for an outer loop */
 	OPS_ARRAY(uint32_t) counts; /* by value of a loop: number of reading operators */
 	struct ops_map values;
 };
-
-static bool begins_iteration(const struct advice *advice, const struct advice_loop *loop, uint32_t row)
-{
-	const struct ops_events *events = advice->events;
-
-	return events->parent[row] == loop->parent && events->name[row] == events->name[loop->begin] &&
-	       (!events->call_line || events->call_line[row] == events->call_line[loop->begin]);
-}
 
 /* Returns the number of rows of the smaller factor of a product, or 1 for other operators; 0: unknown. */
 static int64_t rows_of_other(const struct advice *advice, uint32_t node)
@@ -143,23 +135,28 @@ static void add_passes(struct pass_search *search, struct advice_result *result,
 	}
 }
 
+/* Searches the iterations of a loop. */
 static bool search_loop(struct pass_search *search, struct advice_result *result, const struct advice_loop *loop)
 {
 	const struct advice *advice = result->advice;
 	const struct ops_events *events = advice->events;
-	uint32_t iteration = 0, end = loop->begin;
+	bool of_steps = loop->parent == OPS_NONE;
+	uint32_t begun = 0, end = loop->begin;
 	bool done = true;
 
 	search->counts.count = 0;
 	ops_map_release(&search->values);
 	for (; done && end < events->count && events->start_ns[end] < loop->end_ns; end++) {
-		iteration += begins_iteration(advice, loop, end);
-		search->iteration[end] = iteration;
+		begun += !of_steps && advice_may_begin(advice, loop, end);
+		/* A thread that runs in parallel may make the next input, which is not a result of the iteration. */
+		search->iteration[end] = !advice_counts(advice, end) ? 0 : of_steps ? advice->step_of[end] + 1 : advice_iteration(loop, begun);
 		search->dependent[end] = 0;
 		search->over[end] = OPS_NONE;
-		if (!is_in_loop(advice, loop, end))
+		if (!search->iteration[end] || !is_in_loop(advice, loop, end))
 			continue;
 		classify_node(search, advice, loop, end);
+		if (of_steps && advice_kind(advice, end) != OPERATOR_PRODUCT)
+			search->over[end] = OPS_NONE;
 		if (search->over[end] != OPS_NONE)
 			done = count_read(search, search->over[end]);
 	}
@@ -170,32 +167,13 @@ static bool search_loop(struct pass_search *search, struct advice_result *result
 
 /* The steps of a program without training are the iterations of one loop: each computes with one sample or request. Only products are
  * passes there. */
-static bool search_steps(struct pass_search *search, struct advice_result *result)
+static struct advice_loop loop_of_steps(const struct advice *advice)
 {
-	const struct advice *advice = result->advice;
-	struct advice_loop loop = {.begin = OPS_NONE, .iterations = (uint32_t)advice->step_count};
-	bool done = true;
+	struct advice_loop loop = {.parent = OPS_NONE, .end_ns = INT64_MAX, .iterations = (uint32_t)advice->step_count};
 
-	search->counts.count = 0;
-	ops_map_release(&search->values);
-	for (uint32_t row = 0; done && row < advice->events->count; row++) {
-		search->over[row] = OPS_NONE;
-		search->dependent[row] = 0;
-		if (!advice_counts(advice, row) || !advice_is_operator(advice, row))
-			continue;
-		loop.begin = loop.begin == OPS_NONE ? row : loop.begin;
-		search->iteration[row] = advice->step_of[row] + 1;
-		if (!is_in_loop(advice, &loop, row))
-			continue;
-		classify_node(search, advice, &loop, row);
-		if (advice_kind(advice, row) != OPERATOR_PRODUCT)
-			search->over[row] = OPS_NONE;
-		if (search->over[row] != OPS_NONE)
-			done = count_read(search, search->over[row]);
-	}
-	if (done && loop.begin != OPS_NONE)
-		add_passes(search, result, &loop, (uint32_t)advice->events->count);
-	return done;
+	while (loop.begin < advice->events->count && !(advice_counts(advice, loop.begin) && advice_is_operator(advice, loop.begin)))
+		loop.begin++;
+	return loop;
 }
 
 static const char batch[] = "Collect several samples or requests and compute them as one batch, if none needs the result of another. ";
@@ -223,10 +201,12 @@ static bool rule_passes_again_find(const struct advice *advice, struct advice_re
 		                           advice_counted(advice, iterations, "iteration", "iterations").text,
 		                           advice_events(result, "operator", "operators").text, advice_cost(result).text);
 	} else if (done && advice->real_steps && advice->step_count >= STEPS_MIN && !advice_trains(advice)) {
+		struct advice_loop steps = loop_of_steps(advice);
+
 		result->detail = batch;
 		result->confidence = ADVICE_UNSURE;
 		result->bound = ADVICE_AT_LEAST; /* all calls of a step are those of a batch, too */
-		done = search_steps(&search, result) &&
+		done = search_loop(&search, result, &steps) &&
 		       advice_report_costs(result, "Each step passes over the same large tensors, such as the weights of layers, for one row: %s. One pass for several "
 		                                   "steps saves about %s.", advice_events(result, "product", "products").text, advice_cost(result).text);
 	}

@@ -213,6 +213,10 @@ static const char modules[] =
 	"Its iterations call different modules that do not depend on each other. Join their weights: one table with an offset for each "
 	"column in place of many tables, one wider layer, or torch.func.stack_module_state with torch.vmap.";
 
+static const char gradients[] =
+	"Its iterations run a forward and a backward pass each. If these do not depend on each other, torch.func.vmap(torch.func.grad(loss), in_dims=…) "
+	"computes the gradients of all samples at once.";
+
 static const char dependent[] =
 	"Its iterations depend on each other, so that they cannot be computed at once, unless they are a recurrent layer or a running sum (nn.LSTM, cumsum, logcumsumexp). "
 	"torch.compile can fuse the operators of an iteration.";
@@ -291,7 +295,7 @@ static bool rule_python_loop_find(const struct advice *advice, struct advice_res
 	char dictionaries[96] = "";
 	double all_ns;
 	uint64_t operators = 0, iterations = 0;
-	double spent_ns = 0, backward_ns = 0, dependent_ns = 0, steered_ns = 0;
+	double spent_ns = 0, backward_ns = 0, dependent_ns = 0, steered_ns = 0, differentiated_ns = 0;
 	char backward[96] = "";
 	bool in_place = false, done = claimed && again_ns && gains_ns;
 
@@ -307,12 +311,15 @@ static bool rule_python_loop_find(const struct advice *advice, struct advice_res
 			result->detail = loop->reads ? reads : modules;
 		in_place |= becomes_foreach(advice, loop);
 		steered_ns += loop->reads && loop->modules ? (double)loop->span_ns : 0;
+		differentiated_ns += loop->differentiates ? (double)loop->span_ns : 0;
 		dependent_ns += loop->recurrent ? (double)loop->span_ns : 0;
 		spent_ns += (double)loop->span_ns;
 		backward_ns += (double)loop->backward_ns;
 		operators += loop->operators;
 		iterations += loop->iterations;
 	}
+	if (differentiated_ns > spent_ns / 2)
+		result->detail = gradients;
 	/* Such a recursion has an operator only if it is a recurrent layer or a running sum. */
 	if (dependent_ns > spent_ns / 2) {
 		result->confidence = ADVICE_UNSURE;

@@ -28,6 +28,7 @@
 #define CHANNELS_MIN 8       /* minimum number of channels that a vector register holds */
 #define LENGTH_MAX (1 << 30) /* maximum length that is factored; a file may state any */
 #define FACTOR_RATIO 4.0     /* such a transform takes three longer ones, with products */
+#define EXPONENT_MAX 16      /* maximum exponent that few products compute */
 #define FACTOR_MIN 32        /* minimum prime factor of a length that explains the time of a Fourier transform */
 
 /* Why an operator may be slow. */
@@ -39,6 +40,7 @@ enum slowness {
 	SLOW_POSITION,
 	SLOW_RANDOM,
 	SLOW_NORMS,
+	SLOW_POWER,
 	SLOW_SPREAD,
 	SLOW_UNKNOWN,
 	SLOW_WINDOW,
@@ -53,14 +55,14 @@ static const struct advice_named slow_names[] = {
 	{"aten::argmax", SLOW_POSITION}, {"aten::argmin", SLOW_POSITION}, {"aten::max", SLOW_POSITION},
 	{"aten::min", SLOW_POSITION}, {"aten::normal_", SLOW_RANDOM}, {"aten::uniform_", SLOW_RANDOM},
 	{"aten::bernoulli_", SLOW_RANDOM}, {"aten::random_", SLOW_RANDOM}, {"aten::exponential_", SLOW_RANDOM},
-	{"aten::std*", SLOW_SPREAD}, {"aten::var*", SLOW_SPREAD}, {"aten::embedding_renorm_", SLOW_NORMS}, {"*linalg*", SLOW_UNKNOWN}, {"*cholesky*", SLOW_UNKNOWN},
+	{"aten::std*", SLOW_SPREAD}, {"aten::var*", SLOW_SPREAD}, {"aten::embedding_renorm_", SLOW_NORMS}, {"aten::pow", SLOW_POWER}, {"aten::pow_", SLOW_POWER}, {"*linalg*", SLOW_UNKNOWN}, {"*cholesky*", SLOW_UNKNOWN},
 	{"*svd*", SLOW_UNKNOWN}, {"*eig*", SLOW_UNKNOWN}, {"*solve*", SLOW_UNKNOWN}, {"*inverse*", SLOW_UNKNOWN},
 	{"aten::sort", SLOW_UNKNOWN}, {"aten::topk", SLOW_UNKNOWN}, {"*lstm*", SLOW_UNKNOWN}, {"*gru*", SLOW_UNKNOWN},
 	{"*rnn*", SLOW_UNKNOWN}, {"aten::copy_", SLOW_UNKNOWN}, {"aten::cat", SLOW_UNKNOWN}, {NULL, 0},
 };
 static const double slow_usual[SLOWNESS_COUNT] = {
 	[SLOW_VALUES] = 3, [SLOW_POOLING] = 2, [SLOW_FOURIER] = 4, [SLOW_POSITION] = 4, [SLOW_RANDOM] = 16,
-	[SLOW_NORMS] = 4, [SLOW_SPREAD] = 8, [SLOW_UNKNOWN] = INFINITY, [SLOW_WINDOW] = 2,
+	[SLOW_NORMS] = 4, [SLOW_POWER] = 1, [SLOW_SPREAD] = 8, [SLOW_UNKNOWN] = INFINITY, [SLOW_WINDOW] = 2,
 };
 
 /* What to do about an operator that nothing in its arguments explains, and about those that something does. */
@@ -75,6 +77,8 @@ static const char *const slow_fixes[SLOWNESS_COUNT] = {
 	[SLOW_POSITION] = "Use x.max(dimension).indices, which torch computes faster, search along the last dimension of a contiguous tensor, or leave the "
 			  "position out: amax() and amin().",
 	[SLOW_RANDOM] = "Generate fewer random numbers: one for each row or channel, or only those that are used.",
+	[SLOW_POWER] = "Multiply instead: x.square().square() for x ** 4, x.square() * x.sqrt() for x ** 2.5, x.sqrt().sqrt() for x ** 0.25. torch itself does so for the "
+		       "exponents 2, 3, 0.5, -1, -2 and -0.5.",
 	[SLOW_NORMS] = "Leave max_norm out of the embedding, which normalises each row that is looked up, one after the other, in each forward pass. Call "
 		       "torch.renorm on the rows of a batch after the optimizer's step, or penalise the norm.",
 };
@@ -243,6 +247,22 @@ static bool has_channels_first(const struct advice *advice, uint32_t row)
 	       ops_input_int(&tensor, 2) > 1;
 }
 
+/* Reads the exponent of a power that roots and a few products compute, but which torch computes by a logarithm and an exponential: its
+ * own shortcuts are square, cube, square root and their inverses. Others, such as 2.2, have no cheaper form. */
+static bool read_exponent(const struct advice *advice, uint32_t row, double *ret_exponent)
+{
+	static const double shortcuts[] = {0, 1, 2, 3, 0.5, -0.5, -1, -2};
+	struct ops_input exponent;
+
+	if (!advice_input(advice, row, 1, &exponent) || (exponent.tag != OPS_INPUT_INT && exponent.tag != OPS_INPUT_DOUBLE))
+		return false;
+	*ret_exponent = exponent.tag == OPS_INPUT_INT ? (double)ops_input_int(&exponent, 0) : ops_input_double(&exponent, 0);
+	for (size_t i = 0; i < sizeof(shortcuts) / sizeof(*shortcuts); i++)
+		if (*ret_exponent == shortcuts[i])
+			return false;
+	return fabs(*ret_exponent) <= EXPONENT_MAX && rint(*ret_exponent * 4) == *ret_exponent * 4;
+}
+
 static enum slowness explain_pooling(const struct advice *advice, uint32_t row, char *text, size_t size)
 {
 	int64_t window = argument_product(advice, row, 1);
@@ -264,6 +284,7 @@ static enum slowness explain_pooling(const struct advice *advice, uint32_t row, 
 static enum slowness explain_call(const struct advice *advice, enum slowness kind, uint32_t row, char *text, size_t size)
 {
 	int64_t length;
+	double exponent;
 
 	*text = '\0';
 	switch (kind) {
@@ -286,6 +307,11 @@ static enum slowness explain_call(const struct advice *advice, enum slowness kin
 		return kind;
 	case SLOW_NORMS:
 		snprintf(text, size, "It normalises the rows that max_norm limits one after another, before each lookup.");
+		return kind;
+	case SLOW_POWER:
+		if (!read_exponent(advice, row, &exponent))
+			return SLOW_WITHOUT_REASON;
+		snprintf(text, size, "Its exponent is %g, for which torch computes a logarithm and an exponential of each element.", exponent);
 		return kind;
 	default:
 		return SLOW_WITHOUT_REASON;
@@ -401,8 +427,8 @@ const struct advice_rule advice_rule_slow = {
 	.condition = "An operator on the CPU takes 5 % of a step or more at a line, and at least 12 times what is usual for it: the lower bound of its FLOPs and bytes, "
 		     "times what the other operators of the recording take in multiples of theirs (their median, and at least 2; 8 if there are fewer than three), times a "
 		     "constant for kinds that take longer than elementwise operators. Four times suffices if its arguments explain the time: wide windows of "
-		     "poolings, Fourier transforms whose length has a large prime factor (32 or more; any ratio if no length is better), positions of a maximum across memory, random numbers, and norms of an "
-		     "embedding's rows.",
+		     "poolings, Fourier transforms whose length has a large prime factor (32 or more; any ratio if no length is better), positions of a maximum across memory, random numbers, "
+		     "exponents that products and roots compute (4, 1.5), and norms of an embedding's rows.",
 	.gain = "its time above what is usual, forward and backward",
 	.explanation = "Such an operator has a slow path for some arguments, types, layouts or values.",
 	.advice = "Replace it by operators that do the same with less work. To check: its time in `opstrobe roofline`.",

@@ -314,7 +314,7 @@ static const struct result_column pair_columns[] = {
 	 RESULT_FIELD(struct pair_row, durations[TEST])},
 	{.name = "diff_counts", .type = RESULT_COUNT, .title = "Calls change", .about = "Test minus control",
 	 RESULT_FIELD(struct pair_row, count_change)},
-	{.name = "diff_duration", .type = RESULT_TIME, .title = "Total change", .about = "Test minus control",
+	{.name = "diff_duration", .type = RESULT_TIME, .unbounded = true, .title = "Total change", .about = "Test minus control",
 	 RESULT_FIELD(struct pair_row, duration_change)},
 	{.name = "counts_change_categories", .type = RESULT_TEXT, .title = "Sign",
 	 .about = "+: more events in the test trace; -: fewer; =: as many", RESULT_FIELD(struct pair_row, sign)},
@@ -395,7 +395,7 @@ enum ops_code analysis_diff_compare(struct analysis_run *run)
 {
 	struct comparison comparison = {.run = run};
 	struct ops_json_writer *json = &run->result.json;
-	struct result_table table = {0};
+	struct result_table table = {.rounded = run->result.table.rounded};
 	bool whole = analysis_bool(run, "whole"), per_step = analysis_bool(run, "per_step");
 	int64_t limit = analysis_limit(run);
 	enum ops_code code;

@@ -127,6 +127,7 @@ static const struct {
 	{"index", MAKES_GATHERED},
 	{"index_select", MAKES_GATHERED},
 
+	{"fill_diagonal_", WRITES_INDEXED},
 	{"index_put", WRITES_INDEXED},
 	{"index_put_", WRITES_INDEXED},
 	{"scatter", WRITES_INDEXED},
@@ -230,6 +231,8 @@ static int64_t indexed_elements(const struct data_flow *flow, uint32_t node)
 
 	if (!find_inputs(flow, node, &call) || !operator_is_tensor(&call, 0, false))
 		return -1;
+	if (ops_string_ends(ops_trace_string(flow->memory.trace, events->name[node]), "fill_diagonal_"))
+		return call.arguments[0].n ? ops_input_int(&call.arguments[0], 0) : -1;
 	if (call.count > 2 && call.arguments[1].tag == OPS_INPUT_INT) /* scatter has a dimension before the index */
 		return operator_is_tensor(&call, 2, false) ? operator_elements(&call.arguments[2], 0, call.arguments[2].n) : -1;
 	dimensions = call.arguments[0].n;

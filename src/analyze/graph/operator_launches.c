@@ -219,6 +219,7 @@ static bool operator_launches_write_rank(struct analysis_run *run, const struct 
 	if (done) {
 		OPS_ARRAY_SORT_BY(&s.groups, operator_launches_compare_groups, &s);
 		s.out.copies = true;
+		s.out.rounded = run->result.table.rounded;
 		result_declare(&s.out, &table_operator_launches, 0);
 		for (size_t i = 0; i < s.groups.count; i++)
 			operator_launches_add_row(&s, &s.groups.items[i]);

@@ -36,7 +36,7 @@ struct launch_row {
 	 RESULT_FIELD(struct launch_row, cpu_ns)},                                                                       \
 	{.name = "gpu_duration", .type = RESULT_TIME, .title = "Device work", .about = "Duration of the device work",        \
 	 RESULT_FIELD(struct launch_row, gpu_ns)},                                                                       \
-	{.name = "launch_delay", .type = RESULT_TIME, .title = "Launch delay",                                             \
+	{.name = "launch_delay", .type = RESULT_TIME, .unbounded = true, .title = "Launch delay",                                             \
 	 .about = "Time from the end of the call to the start of the work", RESULT_FIELD(struct launch_row, delay_ns)}
 
 static const struct result_column launch_columns[] = {RANK_COLUMN(struct launch_row), LAUNCH_COLUMNS};
@@ -171,7 +171,7 @@ struct launch_options {
 static bool launch_stats_write_rank(struct analysis_run *run, const struct event_table *table, const void *context)
 {
 	const struct launch_options *options = context;
-	struct launches launches = {0};
+	struct launches launches = {.first = {.rounded = run->result.table.rounded}};
 	bool done = launch_stats_collect(&launches, table, options->memory);
 
 	if (done)

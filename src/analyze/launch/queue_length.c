@@ -90,7 +90,7 @@ const struct result_declaration table_queue_points =
 
 static bool queue_length_write_points(struct analysis_run *run, const struct event_table *table, const struct queues *queues)
 {
-	struct result_table series = {0};
+	struct result_table series = {.rounded = run->result.table.rounded};
 
 	result_declare(&series, &table_queue_points, 0);
 	for (size_t i = 0; i < queues->points.count; i++) {

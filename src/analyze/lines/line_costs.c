@@ -80,6 +80,15 @@ static uint32_t find_line(struct line_costs *costs, uint32_t function, uint32_t 
 	return *slot = (uint32_t)(costs->lines.count - 1);
 }
 
+uint32_t line_costs_find(struct line_costs *costs, const struct ops_function_text *function)
+{
+	uint32_t file = file_number(costs, function->file);
+
+	if (file == OPS_INTERN_NONE || !OPS_ARRAY_APPEND(&costs->functions, (struct line_function){function->name, file, 0}))
+		return OPS_NONE;
+	return find_line(costs, (uint32_t)(costs->functions.count - 1), function->line);
+}
+
 /* --- place of each row ---------------------------------------------------------------------------------------------- */
 
 /* Finds the line from which a function called a row. */
@@ -88,8 +97,27 @@ static bool place_call(struct line_costs *costs, uint32_t row, uint32_t function
 	const uint32_t *call_line = costs->events->call_line;
 	uint32_t line = call_line && call_line[row] ? call_line[row] : costs->functions.items[function].line;
 
-	costs->place[row] = find_line(costs, function, line);
+	costs->place[row] = line ? find_line(costs, function, line) : costs->place[costs->events->parent[row]];
 	return costs->place[row] != OPS_NONE;
+}
+
+/* Finds the line at which the call stack of a row begins, if calls were not recorded. The first line of its function is unknown. */
+static bool place_by_stack(struct line_costs *costs, uint32_t row)
+{
+	uint32_t stack = costs->events->call_stack ? costs->events->call_stack[row] : OPS_NONE, *slot;
+	struct ops_function_text function;
+
+	if (stack == OPS_NONE)
+		return true;
+	slot = ops_map_slot(&costs->place_of_stack, stack, OPS_NONE);
+	if (slot && *slot == OPS_NONE && ops_stack_function(ops_trace_string(costs->trace, stack), &function)) {
+		*slot = line_costs_find(costs, &function);
+		if (*slot == OPS_NONE)
+			return false;
+	}
+	if (slot)
+		costs->place[row] = *slot;
+	return slot != NULL;
 }
 
 /* Rows come after their parents, and backward nodes after their forward operators. */
@@ -107,12 +135,21 @@ static bool line_costs_place_row(struct line_costs *costs, uint32_t row, const u
 	} else if (parent != OPS_NONE && e->kind[row] == OPS_EVENT_USER_ANNOTATION) {
 		costs->inside[row] = costs->inside[parent];
 	}
+	if (forward[row] < OPS_ROW_PLAIN && costs->place[forward[row]] != OPS_NONE) {
+		costs->place[row] = costs->place[forward[row]]; /* also on the thread that called backward() */
+		return true;
+	}
+	if (!place_by_stack(costs, row))
+		return false;
+	if (costs->place[row] != OPS_NONE) {
+		if (e->kind[row] == OPS_EVENT_USER_ANNOTATION)
+			costs->inside[row] = costs->lines.items[costs->place[row]].function;
+		return true;
+	}
 	if (parent != OPS_NONE && costs->inside[parent] != OPS_NONE)
 		return place_call(costs, row, costs->inside[parent]);
 	if (parent != OPS_NONE)
 		costs->place[row] = costs->place[parent];
-	if (costs->place[row] == OPS_NONE && forward[row] < OPS_ROW_PLAIN)
-		costs->place[row] = costs->place[forward[row]];
 	return true;
 }
 
@@ -160,13 +197,14 @@ static bool count_file(struct line_costs *costs, uint32_t file, uint32_t row)
 
 /* Counts a row that a line called itself. A backward node runs outside of the file's functions, so its time is also
  * added to the file here. */
-static bool count_call(struct line_costs *costs, uint32_t row, uint32_t place)
+static bool count_call(struct line_costs *costs, uint32_t row, uint32_t place, bool is_backward)
 {
 	const struct ops_events *e = costs->events;
 	struct line_cost *line = &costs->lines.items[place];
 	int64_t duration_ns = ops_difference(e->end_ns[row], e->start_ns[row]);
 
-	line->calls += line->line != costs->functions.items[line->function].line; /* first line: calls of the function */
+	/* The first line has the calls of the function. */
+	line->calls += !is_backward && line->line != costs->functions.items[line->function].line;
 	if (duration_ns > line->longest_ns) {
 		line->longest_ns = duration_ns;
 		line->longest = row;
@@ -192,7 +230,7 @@ static bool count_function(struct line_costs *costs, uint32_t row)
 	return count_file(costs, line->file, row);
 }
 
-static bool count_row(struct line_costs *costs, uint32_t row)
+static bool count_row(struct line_costs *costs, uint32_t row, bool is_backward)
 {
 	const struct ops_events *e = costs->events;
 	uint32_t place = costs->place[row], parent = e->parent[row];
@@ -201,6 +239,8 @@ static bool count_row(struct line_costs *costs, uint32_t row)
 
 	if (line && !is_function)
 		line->self_ns = ops_sum(line->self_ns, line_costs_self_of(costs, row));
+	if (line && !is_function && line_costs_is_open(e, row))
+		line->open_ns = ops_sum(line->open_ns, line_costs_self_of(costs, row));
 	if (line && !is_function && costs->inside[row] != OPS_NONE) {
 		line->host_ns = ops_sum(line->host_ns,
 		                        line_costs_self_of(costs, row)); /* calls inside a range were made by other lines */
@@ -211,8 +251,8 @@ static bool count_row(struct line_costs *costs, uint32_t row)
 	if (!line)
 		return true;
 	/* Below another row of the line, it is part of that row's time. */
-	if (parent == OPS_NONE || costs->inside[parent] != OPS_NONE || costs->place[parent] == OPS_NONE)
-		return count_call(costs, row, place);
+	if (parent == OPS_NONE || costs->inside[parent] != OPS_NONE || costs->place[parent] != place)
+		return count_call(costs, row, place, is_backward);
 	return true;
 }
 
@@ -236,7 +276,7 @@ static bool line_costs_add_rows(struct line_costs *costs)
 		if (done && ops_bit(costs->waits->rows, row) && costs->events->self_ns[row] > 0)
 			costs->waits_ns = ops_sum(costs->waits_ns, costs->events->self_ns[row]);
 		if (done && line_costs_is_counted(costs, tracks, row))
-			done = count_row(costs, (uint32_t)row);
+			done = count_row(costs, (uint32_t)row, forward[row] != OPS_ROW_PLAIN);
 	}
 	return done;
 }
@@ -294,7 +334,7 @@ bool line_costs_init(struct line_costs *costs, const struct ops_trace *trace)
 	costs->inside = ops_realloc_array(NULL, costs->events->count + 1, sizeof(*costs->inside));
 	costs->waits = ops_helper_waits_of(trace);
 	if (!costs->place || !costs->inside || !costs->waits || !line_costs_add_rows(costs) || !line_costs_add_memory(costs) ||
-	    !line_costs_add_device_work(costs))
+	    !line_costs_add_device_work(costs) || !line_costs_add_samples(costs))
 		return false;
 	add_up_files(costs);
 	return true;
@@ -309,7 +349,9 @@ void line_costs_release(struct line_costs *costs)
 	OPS_ARRAY_RELEASE(&costs->ends);
 	ops_map_release(&costs->function_of);
 	ops_map_release(&costs->line_of);
+	ops_map_release(&costs->place_of_stack);
 	ops_map_release(&costs->open);
+	ops_python_samples_release(&costs->samples);
 	ops_free(costs->place);
 	ops_free(costs->inside);
 }

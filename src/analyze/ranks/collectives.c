@@ -170,7 +170,7 @@ static bool collectives_find(struct collectives *collectives, const struct event
 /* Adds the rows of a rank's table. Returns false if out of memory. */
 static bool collectives_sum_up(struct collectives *collectives, const struct event_table *table, struct result *result)
 {
-	struct result_table out = {.copies = true};
+	struct result_table out = {.copies = true, .rounded = result->table.rounded};
 	struct sums *sums = ops_alloc_zeroed(collectives->kinds.count + 1, sizeof(*sums));
 
 	if (!sums)

@@ -19,19 +19,24 @@ size_t view_categories_find(const struct ops_views *views, struct view_category_
 	for (int i = 0; i < OPS_CATEGORY_COUNT; i++)
 		rows[i] = (struct view_category_row){.number = (enum ops_category)i, .category = ops_category_name((enum ops_category)i)};
 	for (size_t i = 0; i < views->device_events.count; i++) {
-		uint32_t row = views->device_events.items[i].row;
+		const struct view_device_event *event = &views->device_events.items[i];
+		uint32_t row = event->row;
 		struct view_category_row *sum = &rows[ops_category_of(views->events->kind[row], view_row_name(views, row))];
 
 		sum->calls++;
 		view_add(&sum->total_ns, view_duration(views, row));
+		if (view_averages_event(views, event)) {
+			sum->step_calls++;
+			sum->step_ns += (double)view_duration(views, row);
+		}
 	}
 	qsort(rows, OPS_CATEGORY_COUNT, sizeof(*rows), compare_category_rows);
 	for (int i = 0; i < OPS_CATEGORY_COUNT; i++)
 		all_ns += (double)rows[i].total_ns;
 	for (; count < OPS_CATEGORY_COUNT && rows[count].calls; count++) {
 		rows[count].share = all_ns > 0 ? (double)rows[count].total_ns / all_ns : 0;
-		rows[count].step_ns = (double)rows[count].total_ns / steps;
-		rows[count].step_calls = (double)rows[count].calls / steps;
+		rows[count].step_ns /= steps;
+		rows[count].step_calls /= steps;
 	}
 	return count;
 }

@@ -16,6 +16,7 @@
 #include "base/alloc.h"
 #include "base/intern.h"
 #include "base/order.h"
+#include "base/text.h"
 #include "derive/modules.h"
 
 struct list {
@@ -101,7 +102,7 @@ static bool push_derived(const struct view_diff_tree *side, uint32_t track, stru
 		int64_t start_ns = view_diff_start(side, at);
 		uint32_t step = view_diff_host_step(side, start_ns), parent;
 
-		if (step == OPS_NONE || !view_diff_counts(side, start_ns) || view_diff_track(side, at) != track || (at < views->nodes.count && views->nodes.items[at].kept != at))
+		if (step == OPS_NONE || !view_averages(views, start_ns) || view_diff_track(side, at) != track || (at < views->nodes.count && views->nodes.items[at].kept != at))
 			continue;
 		parent = view_diff_parent(side, at);
 		if ((parent == OPS_NONE || view_diff_start(side, parent) < views->host_steps->list.items[step].start_ns) &&
@@ -130,7 +131,7 @@ static bool root_list(const struct view_diff_tree *side, struct list *list)
 		const struct view_node *node = &views->nodes.items[i];
 
 		if (node->part == VIEW_STEP && views->events->track[node->row] == track &&
-		    view_diff_counts(side, view_start(views, node->row)) && !push_children(side, i, list))
+		    view_averages(views, view_start(views, node->row)) && !push_children(side, i, list))
 			return false;
 	}
 	return true;
@@ -180,9 +181,11 @@ static bool view_diff_describe(struct comparer *comparer, int which, const uint3
 {
 	const struct view_diff_tree *tree = &comparer->sides[which];
 
-	*ret_side = (struct view_diff_side){.name = {"CompositeNodes", strlen("CompositeNodes")}};
+	bool plugin_names = tree->views->policy->plugin_names;
+
+	*ret_side = (struct view_diff_side){.name = ops_string_of(plugin_names ? "CompositeNodes" : "(several)")};
 	if (count == 0)
-		ret_side->name = (struct ops_string){"Blank", strlen("Blank")};
+		ret_side->name = ops_string_of(plugin_names ? "Blank" : "(none)");
 	if (count == 1 && !rows)
 		ret_side->name = view_diff_name(tree, items[0]);
 	for (size_t i = 0; i < count; i++) {
@@ -344,13 +347,12 @@ static bool add_all_operators(struct view_diff *diff, int which, const struct vi
 	for (uint32_t i = 0; done && i < views->nodes.count; i++) {
 		const struct view_node *node = &views->nodes.items[i];
 
-		if (node->kept == i && view_is_operator(views, node) && view_diff_counts(tree, view_start(views, node->row)))
+		if (node->kept == i && view_is_operator(views, node) && view_averages(views, view_start(views, node->row)))
 			done = view_diff_add_operator(&diff->operators, which, views, node);
 	}
 	return done;
 }
 
-/* A kernel belongs to the step that launches it, which may have ended when the kernel runs. */
 static bool view_diff_add_kernels(struct view_diff *diff, int which, const struct view_diff_tree *tree)
 {
 	const struct ops_views *views = tree->views;
@@ -358,9 +360,8 @@ static bool view_diff_add_kernels(struct view_diff *diff, int which, const struc
 
 	for (size_t i = 0; done && i < views->device_events.count; i++) {
 		const struct view_device_event *event = &views->device_events.items[i];
-		uint32_t row = event->launch == OPS_NONE ? event->row : views->launches.items[event->launch].row;
 
-		if (event->part == VIEW_KERNEL && !event->queued_before && view_diff_counts(tree, view_start(views, row)))
+		if (event->part == VIEW_KERNEL && view_averages_event(views, event))
 			done = view_diff_rows_add(&diff->kernels, which, view_row_name(views, event->row),
 			                          (int64_t[VIEW_DIFF_TIMES]){[VIEW_DIFF_TOTAL] = view_duration(views, event->row)});
 	}
@@ -381,7 +382,7 @@ static bool measure_noise(const struct ops_views *views, struct view_diff_noise 
 	struct view_diff_noise noise = {.steps = views->steps.count - from, .mean_ns = view_step_shown_average_ns(views, VIEW_TIME_COUNT)};
 	struct ops_step_wait *waits = ops_alloc_zeroed(views->steps.count + 1, sizeof(*waits));
 	double squares = 0, *values = ops_realloc_array(NULL, noise.steps + 1, sizeof(*values)), spread;
-	bool done = values && waits && view_waits_find(views, waits, &noise.waited_ratio);
+	bool done = values && waits && view_waits_find(views, waits, &noise.waited);
 
 	ops_free(waits);
 	if (!done) {

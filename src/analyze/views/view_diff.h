@@ -8,12 +8,13 @@
 #include <opstrobe/internal/memory.h>
 #include <opstrobe/internal/views.h>
 
+#include "analyze/views/view_step_stats.h"
 #include "analyze/views/views.h"
 #include "base/intern.h"
 
 /* One side of a pair of lists of nodes. */
 struct view_diff_side {
-	struct ops_string name; /* name of a single node; "CompositeNodes" for several, "Blank" for none */
+	struct ops_string name; /* name of a single node; "(several)", or "(none)" */
 	int64_t host_ns;
 	int64_t device_ns;
 	int64_t total_ns;       /* sum of each node's device time, or host time if it has none */
@@ -63,7 +64,7 @@ struct view_diff_noise {
 	double median_ns;
 	double deviation_ns; /* sample standard deviation; 0 for fewer than two steps */
 	double error_ns;     /* standard error of the median */
-	double waited_ratio; /* share of the steps' time in which they waited for a CPU; NAN: unknown */
+	struct view_waited waited;
 };
 
 struct view_diff {

@@ -108,8 +108,8 @@ static void view_diff_json_write_steps(struct ops_json_writer *json, const struc
 		ops_json_member_number(json, "mean", diff->steps[side].mean_ns / 1000);
 		ops_json_member_number(json, "median", diff->steps[side].median_ns / 1000);
 		ops_json_member_number(json, "deviation", diff->steps[side].deviation_ns / 1000);
-		ops_json_member_number(json, "waited_ratio", diff->steps[side].waited_ratio);
-		ops_json_member_bool(json, "waited_much", diff->steps[side].waited_ratio > VIEW_WAITED_MUCH);
+		ops_json_member_number(json, "waited_ratio", diff->steps[side].waited.ratio);
+		ops_json_member_bool(json, "waited_much", view_waited_distorts(diff->steps[side].waited));
 		ops_json_member(json, "per_step_divisor", diff->counted[side] ? (int64_t)diff->counted[side] : 1);
 		ops_json_close(json, '}');
 	}

@@ -95,7 +95,7 @@ bool view_diff_add_modules(struct view_diff *diff, int which, const struct view_
 	for (uint32_t i = 0; done && i < views->nodes.count; i++) {
 		const struct view_node *node = &views->nodes.items[i];
 
-		if (node->part == VIEW_MODULE && view_diff_counts(tree, view_start(views, node->row)))
+		if (node->part == VIEW_MODULE && view_averages(tree->views, view_start(views, node->row)))
 			done = view_diff_sums_add(&diff->modules, which, ops_module_path(view_diff_module_name(tree, i)),
 			                          view_duration(views, node->row), node->device_total_ns);
 	}
@@ -104,7 +104,7 @@ bool view_diff_add_modules(struct view_diff *diff, int which, const struct view_
 		struct ops_string name = ops_module_path(view_diff_module_name(tree, backward->module));
 		struct ops_buffer text = {0};
 
-		if (!view_diff_counts(tree, backward->start_ns))
+		if (!view_averages(tree->views, backward->start_ns))
 			continue;
 		ops_buffer_append(&text, name.bytes, name.size);
 		ops_buffer_append_text(&text, ", backward");
@@ -155,7 +155,7 @@ static bool view_diff_sums_add_device(void *context, const struct ops_memory_tim
 	records = ops_trace_memory(timeline->trace, &count);
 	for (size_t i = 0; i < count; i++)
 		if (records[i].bytes > 0 && !records[i].out_of_memory && records[i].device_type == device.type &&
-		    records[i].device_index == device.index && view_diff_counts(side->tree, records[i].time_ns))
+		    records[i].device_index == device.index && view_averages(side->tree->views, records[i].time_ns))
 			view_add(&memory->allocated_bytes[side->which], records[i].bytes);
 	return true;
 }

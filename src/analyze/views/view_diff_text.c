@@ -170,9 +170,9 @@ static void view_diff_text_append_base(const struct page *page, const struct vie
 /* Warns if a side was recorded on a busy machine, which makes times longer. */
 static void view_diff_text_append_waits(const struct page *page, const struct view_diff *diff)
 {
-	double left = diff->steps[0].waited_ratio, right = diff->steps[1].waited_ratio;
+	double left = diff->steps[0].waited.ratio, right = diff->steps[1].waited.ratio;
 
-	if (!(left > VIEW_WAITED_MUCH || right > VIEW_WAITED_MUCH))
+	if (!view_waited_distorts(diff->steps[0].waited) && !view_waited_distorts(diff->steps[1].waited))
 		return;
 	ops_buffer_append_text(page->out, page->markdown ? "\n" : "");
 	ops_buffer_append_text(page->out, "warning: steps waited for a CPU:");

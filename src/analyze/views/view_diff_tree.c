@@ -128,13 +128,6 @@ uint32_t view_diff_host_step(const struct view_diff_tree *tree, int64_t start_ns
 	return ops_steps_at(tree->views->host_steps, start_ns);
 }
 
-bool view_diff_counts(const struct view_diff_tree *tree, int64_t start_ns)
-{
-	if (view_averaged_from(tree->views))
-		return ops_steps_averages(tree->views->host_steps, start_ns);
-	return !tree->views->host_steps->list.count || view_diff_host_step(tree, start_ns) != OPS_NONE;
-}
-
 uint32_t view_diff_parent(const struct view_diff_tree *tree, uint32_t at)
 {
 	const struct view_node *node = view_diff_node(tree, at);

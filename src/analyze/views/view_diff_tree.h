@@ -39,8 +39,6 @@ static inline const struct view_node *view_diff_node(const struct view_diff_tree
 uint32_t view_diff_step_at(const struct view_diff_tree *tree, int64_t start_ns);
 /* Returns the step, marked or derived, in which a time lies: an index into ops_views.host_steps, or OPS_NONE. */
 uint32_t view_diff_host_step(const struct view_diff_tree *tree, int64_t start_ns);
-/* Returns true if an event that begins at this time counts: in a step that means cover, or anywhere in a trace without steps. */
-bool view_diff_counts(const struct view_diff_tree *tree, int64_t start_ns);
 int64_t view_diff_start(const struct view_diff_tree *tree, uint32_t at);
 /* Returns the parent of a place, or OPS_NONE. */
 uint32_t view_diff_parent(const struct view_diff_tree *tree, uint32_t at);

@@ -65,7 +65,8 @@ static struct view_kernel_row *view_kernels_row_of(struct table *table, const st
 	*row = (struct view_kernel_row){.name = ops_trace_string(views->trace, key.name), .kernel = event->arguments, .min_ns = INT64_MAX,
 	                                .tensor_cores = views->names[key.name] & VIEW_NAME_TENSOR_CORES};
 	if (table->by_operator) {
-		row->operator = key.operator == OPS_NONE ? ops_string_of("CallTreeRoot") : ops_trace_string(views->trace, key.operator);
+		row->operator = key.operator != OPS_NONE ? ops_trace_string(views->trace, key.operator)
+		                                         : ops_string_of(views->policy->plugin_names ? "CallTreeRoot" : "(no operator)");
 		row->grid = text_or_none(views, kernel->grid);
 		row->block = text_or_none(views, kernel->block);
 	}
@@ -99,6 +100,10 @@ static bool view_kernels_sum(struct table *table)
 			return false;
 		row->calls++;
 		view_add(&row->total_ns, duration_ns);
+		if (view_averages_event(views, event)) {
+			row->step_calls++;
+			row->step_ns += (double)duration_ns;
+		}
 		row->max_ns = duration_ns > row->max_ns ? duration_ns : row->max_ns;
 		row->min_ns = duration_ns < row->min_ns ? duration_ns : row->min_ns;
 		row->blocks_per_sm += isnan(kernel->blocks_per_sm) ? 0 : kernel->blocks_per_sm * (double)duration_ns;
@@ -127,8 +132,8 @@ static void view_kernels_finish(const struct table *table)
 		struct view_kernel_row *row = &table->rows->items[i];
 
 		row->share = all_ns > 0 ? (double)row->total_ns / all_ns : 0;
-		row->step_ns = (double)row->total_ns / steps;
-		row->step_calls = (double)row->calls / steps;
+		row->step_ns /= steps;
+		row->step_calls /= steps;
 		row->blocks_per_sm = weighted_mean(row->blocks_per_sm, row->total_ns, table->has_blocks);
 		row->occupancy_pct = weighted_mean(row->occupancy_pct, row->total_ns, table->has_occupancy);
 	}
@@ -172,6 +177,8 @@ static void view_kernels_write_row(const struct ops_views *views, bool by_operat
 	ops_json_member_bool(json, "tensor_cores", row->tensor_cores);
 	ops_json_member(json, "calls", (int64_t)row->calls);
 	ops_json_member_us(json, "total", row->total_ns);
+	ops_json_member_number(json, "step_total", row->step_ns / 1000);
+	ops_json_member_number(json, "step_calls", row->step_calls);
 	ops_json_member_number(json, "mean", (double)row->total_ns / (double)row->calls / 1000);
 	ops_json_member_us(json, "max", row->max_ns);
 	ops_json_member_us(json, "min", row->min_ns);

@@ -66,9 +66,18 @@ static void sum_extras(const struct extras *extras, const struct ops_trace *trac
 OPS_ORDER(view_operators_compare_rows, struct view_operator_row,
           OPS_DOWN(device_self_ns) OPS_DOWN(host_self_ns) OPS_BY_TEXT(name) OPS_BY_TEXT(shapes))
 
+static void add_node_to_steps(const struct ops_views *views, const struct view_node *node, struct view_operator_row *row)
+{
+	if (!view_averages(views, view_start(views, node->row)))
+		return;
+	row->step_calls++;
+	row->step_self_ns += (double)(view_has_device_times(views) ? node->device_self_ns : view_host_self_ns(views, node));
+}
+
 static bool view_operators_sum(struct table *table)
 {
 	const struct ops_views *views = table->views;
+	const double steps = view_step_divisor(views);
 
 	for (size_t i = 0; i < views->nodes.count; i++) {
 		const struct view_node *node = &views->nodes.items[i];
@@ -96,7 +105,12 @@ static bool view_operators_sum(struct table *table)
 		view_add(&row->tensor_self_ns, node->tensor_self_ns);
 		view_add(&row->tensor_total_ns, node->tensor_total_ns);
 		row->eligible |= node->eligible;
+		add_node_to_steps(views, node, row);
 		sum_extras(table->extras, views->trace, node->row, row);
+	}
+	for (size_t i = 0; i < table->rows.count; i++) {
+		table->rows.items[i].step_calls /= steps;
+		table->rows.items[i].step_self_ns /= steps;
 	}
 	OPS_ARRAY_SORT(&table->rows, view_operators_compare_rows);
 	return true;
@@ -109,8 +123,10 @@ static double view_operators_percent(int64_t part_ns, int64_t whole_ns)
 	return whole_ns ? 100 * (double)part_ns / (double)whole_ns : 0;
 }
 
-static void view_operators_write_row(struct ops_json_writer *json, const struct view_operator_row *row, bool by_shapes)
+static void view_operators_write_row(const struct ops_views *views, struct ops_json_writer *json, const struct view_operator_row *row, bool by_shapes)
 {
+	struct ops_buffer line = {0};
+
 	ops_json_open(json, '{');
 	ops_json_member_string(json, "name", row->name);
 	if (by_shapes)
@@ -122,18 +138,24 @@ static void view_operators_write_row(struct ops_json_writer *json, const struct 
 	ops_json_member_us(json, "host_max", row->host_max_ns);
 	ops_json_member_us(json, "device_total", row->device_total_ns);
 	ops_json_member_us(json, "device_self", row->device_self_ns);
+	ops_json_member_number(json, "step_self", row->step_self_ns / 1000);
+	ops_json_member_number(json, "step_calls", row->step_calls);
 	ops_json_member_bool(json, "tc_eligible", row->eligible);
 	ops_json_member_number(json, "tc_self_pct", view_operators_percent(row->tensor_self_ns, row->device_self_ns));
 	ops_json_member_number(json, "tc_total_pct", view_operators_percent(row->tensor_total_ns, row->device_total_ns));
 	ops_json_member(json, "self_cpu_memory_bytes", row->cpu_memory);
 	ops_json_member(json, "self_device_memory_bytes", row->device_memory);
 	ops_json_member(json, "flops", row->flops);
+	view_append_line(views, row->longest, &line);
+	ops_json_member_string_or_null(json, "line", (struct ops_string){ops_buffer_text(&line), line.size});
+	json->out->failed |= line.failed;
+	ops_buffer_release(&line);
 	ops_json_close(json, '}');
 }
 
 static void view_operators_write_by_name(const struct ops_views *views, const view_operator_list *rows, struct ops_json_writer *json)
 {
-	const char *sort = views->has_kernels || views->has_copies ? "device_self" : "host_self";
+	const char *sort = view_has_device_times(views) ? "device_self" : "host_self";
 	struct view_operator_row all = {.calls = 0};
 
 	for (size_t i = 0; i < rows->count; i++) {
@@ -147,16 +169,16 @@ static void view_operators_write_by_name(const struct ops_views *views, const vi
 	ops_json_member_text(json, "sort", sort);
 	ops_json_member_us(json, "sum_host_self", all.host_self_ns);
 	ops_json_member_us(json, "sum_device_self", all.device_self_ns);
-	OPS_JSON_LIST(json, "rows", i, rows->count, view_operators_write_row(json, &rows->items[i], false));
+	OPS_JSON_LIST(json, "rows", i, rows->count, view_operators_write_row(views, json, &rows->items[i], false));
 	ops_json_close(json, '}');
 }
 
-static void write_by_shapes(const view_operator_list *rows, struct ops_json_writer *json)
+static void write_by_shapes(const struct ops_views *views, const view_operator_list *rows, struct ops_json_writer *json)
 {
 	ops_json_member_open(json, "operators_by_input_shape", '{');
 	ops_json_member(json, "distinct", (int64_t)rows->count);
-	OPS_JSON_LIST(json, "rows", i, rows->count > ROWS_MAX ? ROWS_MAX : rows->count, view_operators_write_row(json, &rows->items[i], true));
-	OPS_JSON_LIST(json, "top", i, rows->count > TOP_SHAPES ? TOP_SHAPES : rows->count, view_operators_write_row(json, &rows->items[i], true));
+	OPS_JSON_LIST(json, "rows", i, rows->count > ROWS_MAX ? ROWS_MAX : rows->count, view_operators_write_row(views, json, &rows->items[i], true));
+	OPS_JSON_LIST(json, "top", i, rows->count > TOP_SHAPES ? TOP_SHAPES : rows->count, view_operators_write_row(views, json, &rows->items[i], true));
 	ops_json_close(json, '}');
 }
 
@@ -190,7 +212,7 @@ bool view_write_operators(const struct ops_views *views, struct ops_json_writer 
 		done = ops_shapes_init(&by_shapes.shapes, views->trace) && view_operators_sum(&by_shapes);
 	}
 	if (done)
-		write_by_shapes(&by_shapes.rows, json);
+		write_by_shapes(views, &by_shapes.rows, json);
 	view_operators_release(&by_name);
 	view_operators_release(&by_shapes);
 	ops_event_costs_release(&extras.costs);

@@ -218,19 +218,20 @@ static void ranks_put_late(struct ranks_page *ranks, struct view_late_rank late)
 	ops_buffer_printf(&page->out, ", %s after its start: %s\n", at, time);
 }
 
-/* Writes how to see one rank: the late one, else the first. */
-static void ranks_put_hint(struct ranks_page *ranks, size_t late)
+/* Writes how to see one rank. */
+static void ranks_put_hint(struct ranks_page *ranks, const char *path)
 {
-	const char *path = ranks->ranks[late == SIZE_MAX ? 0 : late].path;
-
-	if (!path)
-		return;
-	ops_buffer_append_text(&ranks->page.out, "\nto see one rank: opstrobe ");
-	(ranks->page.markdown ? ops_code_append : ops_plain_append)(&ranks->page.out, path, strlen(path));
-	ops_buffer_append_text(&ranks->page.out, "\n");
+	if (ranks->page.markdown) { /* a report has one rank itself */
+		ops_buffer_append_text(&ranks->page.out, "\nto see another rank than the one below: `opstrobe report --format markdown TRACE`\n");
+	} else if (path) {
+		ops_buffer_append_text(&ranks->page.out, "\nto see one rank: opstrobe ");
+		ops_plain_append(&ranks->page.out, path, strlen(path));
+		ops_buffer_append_text(&ranks->page.out, "\n");
+	}
 }
 
-static bool ranks_put(struct ranks_page *ranks)
+/* `*ret_rank` is the late rank, else the first. */
+static bool ranks_put(struct ranks_page *ranks, size_t *ret_rank)
 {
 	struct view_late_rank late = {.worker = SIZE_MAX};
 	bool communicate;
@@ -243,29 +244,33 @@ static bool ranks_put(struct ranks_page *ranks)
 	ranks_put_table(ranks, communicate, late.worker);
 	if (communicate)
 		ranks_put_late(ranks, late);
-	ranks_put_hint(ranks, late.worker);
+	*ret_rank = late.worker == SIZE_MAX ? 0 : late.worker;
+	ranks_put_hint(ranks, ranks->ranks[*ret_rank].path);
 	return true;
 }
 
 enum ops_code ops_run_text(const struct ops_trace_source *source, const struct ops_rank *ranks, size_t count, enum ops_rules rules,
-                           unsigned look, char **ret_text, size_t *ret_size, struct ops_error *error)
+                           unsigned look, char **ret_text, size_t *ret_size, size_t *ret_rank, struct ops_error *error)
 {
 	struct ranks_page page = {.page = page_of(look), .ranks = ranks, .steps_min = SIZE_MAX,
 	                          .workers = ops_alloc_zeroed(count + 1, sizeof(*page.workers)),
 	                          .order = ops_alloc_zeroed(count + 1, sizeof(*page.order)),
 	                          .rows = ops_alloc_zeroed(count + 1, sizeof(*page.rows))};
 	bool shared = false;
+	size_t rank = 0;
 	enum ops_code code = page.workers && page.order && page.rows ? OPS_OK : ops_fault_memory(error);
 
 	if (!code)
 		code = ranks_read(&page, source, count, rules, &shared, error);
-	if (!code && shared && !ranks_put(&page))
+	if (!code && shared && !ranks_put(&page, &rank))
 		code = ops_fault_memory(error);
 	for (size_t i = 0; i < page.count; i++)
 		view_worker_release(&page.workers[i]);
 	ops_free(page.workers);
 	ops_free(page.order);
 	ops_free(page.rows);
+	if (!code && shared && ret_rank)
+		*ret_rank = rank;
 	if (!code && shared)
 		return page_finish(&page.page, ret_text, ret_size, error);
 	page_release(&page.page);

@@ -312,7 +312,7 @@ static bool view_step_stats_compare_names(const struct table *table, struct view
 
 /* --- waiting for a processor ---------------------------------------------------------------------------------------- */
 
-bool view_waits_find(const struct ops_views *views, struct ops_step_wait *ret_waits, double *ret_ratio)
+bool view_waits_find(const struct ops_views *views, struct ops_step_wait *ret_waits, struct view_waited *ret_waited)
 {
 	struct ops_step_waits waits;
 	bool done = ops_step_waits_read(&waits, views->trace), is_marked = views->host_steps->source == OPS_STEPS_MARKED;
@@ -330,21 +330,26 @@ bool view_waits_find(const struct ops_views *views, struct ops_step_wait *ret_wa
 		waited_ns += (double)wait->waited_ns;
 		all_ns += (double)step->host_end_ns - (double)step->host_start_ns;
 	}
+	*ret_waited = (struct view_waited){all_ns > 0 ? fmin(1, waited_ns / all_ns) : (double)NAN, waits.threads_share, waits.children_share};
 	ops_step_waits_release(&waits);
-	*ret_ratio = all_ns > 0 ? fmin(1, waited_ns / all_ns) : (double)NAN;
 	return done;
+}
+
+const char *view_waited_for(struct view_waited waited)
+{
+	return view_waited_own(waited) > 0 ? "other threads and child processes of the program" : "other threads";
 }
 
 static bool view_step_stats_find_waits(const struct ops_views *views, struct view_step_stats *stats)
 {
 	size_t known = 0;
-	bool done = view_waits_find(views, stats->waits, &stats->waited_ratio);
+	bool done = view_waits_find(views, stats->waits, &stats->waited);
 
 	for (size_t i = 0; done && i < views->steps.count; i++) {
 		known += stats->waits[i].number >= 0;
 		stats->waited_average_ns += (double)stats->waits[i].waited_ns;
 	}
-	stats->has_waits = done && !isnan(stats->waited_ratio);
+	stats->has_waits = done && !isnan(stats->waited.ratio);
 	stats->waited_average_ns = known ? stats->waited_average_ns / (double)known : 0;
 	return done;
 }
@@ -445,9 +450,11 @@ static void write_waits(const struct ops_views *views, const struct view_step_st
 		return;
 	}
 	ops_json_open(json, '{');
-	ops_json_member_number(json, "ratio", stats->waited_ratio);
+	ops_json_member_number(json, "ratio", stats->waited.ratio);
+	ops_json_member_number(json, "own_ratio", view_waited_own(stats->waited));
+	ops_json_member_text(json, "had_by", view_waited_for(stats->waited));
 	ops_json_member_number(json, "average", stats->waited_average_ns / 1000);
-	ops_json_member_bool(json, "much", stats->waited_ratio > VIEW_WAITED_MUCH);
+	ops_json_member_bool(json, "much", view_waited_distorts(stats->waited));
 	ops_json_member_open(json, "rows", '[');
 	for (size_t i = 0; i < views->steps.count; i++) {
 		if (stats->waits[i].number < 0)

@@ -12,12 +12,34 @@
 
 #define VIEW_OUTLIERS_MAX 3
 #define VIEW_CAUSES_MAX 4
-#define VIEW_WAITED_MUCH 0.1 /* share of the steps' time above which the machine distorted the figures */
+#define VIEW_WAITED_MUCH 0.1 /* share of the steps' time above which waits matter */
 
-/* Finds how each step was scheduled (`number` is -1 if that was not recorded), and the share of these steps' time in
- * which they were ready to run while other threads had the processors; NAN if no step has this. Returns false if out of
- * memory. */
-bool view_waits_find(const struct ops_views *views, struct ops_step_wait *ret_waits, double *ret_ratio);
+/* Waits of steps for a processor. */
+struct view_waited {
+	double ratio;          /* share of the steps' time in which they were ready to run while other threads had the processors; NAN: unknown */
+	double threads_share, children_share; /* whose threads those were: derive/waits.h */
+};
+
+/* Returns the part of the waits that the program itself causes; 0 unless it is most of them: while other programs have the processors,
+ * its own threads wait for each other as well, and poll meanwhile. */
+static inline double view_waited_own(struct view_waited waited)
+{
+	double share = waited.threads_share + waited.children_share;
+
+	return share > 0.5 ? share : 0;
+}
+
+/* Returns whether waits for other programs distort the figures. */
+static inline bool view_waited_distorts(struct view_waited waited)
+{
+	return waited.ratio * (1 - view_waited_own(waited)) > VIEW_WAITED_MUCH; /* not NAN */
+}
+
+/* Finds how each step was scheduled (`number` is -1 if that was not recorded), and what that is of the time of these steps. Returns
+ * false if out of memory. */
+bool view_waits_find(const struct ops_views *views, struct ops_step_wait *ret_waits, struct view_waited *ret_waited);
+/* Whose threads had the processors, for a sentence: "other threads", or its own ones if they mostly had them. Static. */
+const char *view_waited_for(struct view_waited waited);
 
 /* A figure of which a step can have more than others. */
 struct view_cause {
@@ -64,7 +86,7 @@ struct view_step_stats {
 	struct ops_step_wait *waits; /* by step, see view_waits_find() */
 	bool has_waits;
 	double waited_average_ns; /* of the steps that have it */
-	double waited_ratio;      /* share of their time */
+	struct view_waited waited;
 };
 
 /* Returns false if out of memory. The caller must release it in any case. */

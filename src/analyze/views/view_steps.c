@@ -486,9 +486,23 @@ static double average_ns(const struct ops_views *views, step_time *time, enum vi
 	return views->steps.count ? sum_ns / (double)(views->steps.count - from) : 0;
 }
 
+bool view_averages(const struct ops_views *views, int64_t time_ns)
+{
+	if (view_averaged_from(views))
+		return ops_steps_averages(views->host_steps, time_ns);
+	return !views->host_steps->list.count || ops_steps_at(views->host_steps, time_ns) != OPS_NONE;
+}
+
+bool view_averages_event(const struct ops_views *views, const struct view_device_event *event)
+{
+	uint32_t row = event->launch == OPS_NONE ? event->row : views->launches.items[event->launch].row;
+
+	return !event->queued_before && view_averages(views, view_start(views, row));
+}
+
 double view_step_divisor(const struct ops_views *views)
 {
-	return views->unmarked ? (double)NAN : (double)ops_steps_counted(views->host_steps);
+	return views->unmarked ? (double)NAN : (double)(ops_steps_counted(views->host_steps) - view_averaged_from(views));
 }
 
 double view_step_average_ns(const struct ops_views *views, enum view_category category)

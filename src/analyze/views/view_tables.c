@@ -5,6 +5,7 @@
  */
 #include "analyze/views/view_tables.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
@@ -37,10 +38,10 @@ RESULT_GETTER(get_kernel_step_calls, struct view_kernel_row, number, result_roun
 
 /* For rows that have both as numbers. */
 #define PER_STEP_COLUMNS(get_time, get_calls) \
-	{.name = "step_us", .type = RESULT_TIME, .title = "Per step", .about = "Total over the number of steps; null without steps", \
+	{.name = "step_us", .type = RESULT_TIME, .title = "Per step", .about = "Mean over the steps of what they launch; null without steps", \
 	 .nullable = true, .get = (get_time)}, \
 	{.name = "step_calls", .type = RESULT_NUMBER, .priority = RESULT_MINOR, .title = "Calls per step", \
-	 .about = "Calls over the number of steps; null without steps", .nullable = true, .get = (get_calls)}
+	 .about = "The same for the calls", .nullable = true, .get = (get_calls)}
 
 #define BY_OPERATOR_ONLY .option = VIEW_BY_OPERATOR, .when = "with --by-operator"
 #define KERNEL_FIELD(member) RESULT_FIELD(struct view_kernel_row, member)
@@ -63,7 +64,7 @@ static const struct result_column kernel_columns[] = {
 	{.name = "blocks_per_sm", .type = RESULT_NUMBER, .title = "Blocks per SM",
 	 .about = "Blocks of the grid for each multiprocessor of the device; less than 1 leaves multiprocessors idle",
 	 .get = get_blocks_per_sm},
-	{.name = "occupancy_percent", .type = RESULT_PERCENT, .title = "Occupancy",
+	{.name = "occupancy_percent", .type = RESULT_PERCENT, .unbounded = true, .title = "Occupancy",
 	 .about = "Active warps of those possible, estimated from the launch", .get = get_occupancy},
 	{.name = "tensor_cores", .type = RESULT_TEXT, .title = "Tensor cores",
 	 .about = "Whether the kernel uses tensor cores, by its name", .get = get_tensor_cores},
@@ -348,4 +349,13 @@ enum ops_code overview_fill(const struct run_rows *rows, const struct ops_trace 
 	done = done && view_tables_put_phases(rows, views) && view_tables_put_operators(rows, views) && view_tables_put_kernels(rows, views);
 	ops_views_release(&own);
 	return done ? OPS_OK : ops_fault_memory(error);
+}
+
+void view_append_line(const struct ops_views *views, uint32_t row, struct ops_buffer *out)
+{
+	uint32_t line;
+	struct ops_string file = row == OPS_NONE ? (struct ops_string){0} : ops_event_line(views->trace, row, &line);
+
+	if (file.size)
+		ops_buffer_printf(out, "%.*s:%" PRIu32, (int)file.size, file.bytes, line);
 }

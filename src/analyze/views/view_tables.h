@@ -12,7 +12,7 @@
 /* The kernels of a name or, by operator, of a name, operator and launch properties. */
 struct view_kernel_row {
 	struct ops_string name;
-	struct ops_string operator, grid, block; /* only by operator; what launched it, "CallTreeRoot" if unknown */
+	struct ops_string operator, grid, block; /* only by operator; what launched it, "(no operator)" if unknown */
 	uint32_t kernel;      /* index into views->kernels of one with these properties */
 	bool eligible;        /* an operator that could use tensor cores launched it */
 	bool tensor_cores;
@@ -21,7 +21,7 @@ struct view_kernel_row {
 	int64_t min_ns;
 	int64_t max_ns;
 	double share;         /* share of the time of all kernels */
-	double step_ns;       /* per step; NAN: the trace has no steps; also for the next member */
+	double step_ns;       /* mean per step; NAN: the trace has no steps; also for the next member */
 	double step_calls;
 	double blocks_per_sm; /* mean weighted by duration; 0 without a duration; NAN: no kernel has it; also for the next member */
 	double occupancy_pct;
@@ -39,6 +39,9 @@ struct view_operator_row {
 	int64_t host_max_ns;
 	int64_t device_total_ns;
 	int64_t device_self_ns;
+	double step_self_ns; /* mean per step, on devices if they work, or else on the host; NAN: the trace has no steps; also for the next
+	                      * member */
+	double step_calls;
 	int64_t tensor_self_ns;
 	int64_t tensor_total_ns;
 	int64_t cpu_memory; /* bytes allocated minus bytes freed by the calls themselves, as in tables of averages */
@@ -56,7 +59,7 @@ struct view_category_row {
 	uint64_t calls;
 	int64_t total_ns;
 	double share;      /* of all device work */
-	double step_ns;    /* per step; NAN: the trace has no steps; also for the next member */
+	double step_ns;    /* mean per step; NAN: the trace has no steps; also for the next member */
 	double step_calls;
 };
 
@@ -76,5 +79,8 @@ run_fill kernels_fill;           /* the longest first; the context is a bool: by
 run_fill kernel_categories_fill;
 run_fill modules_fill;           /* below the module that contains each; the context is a bool: classes instead */
 run_fill memory_fill;            /* the context is a time relative to ops_trace_origin; NULL: the peak */
+
+/* Appends the line of the program that makes a call, "train.py:22"; nothing if it is unknown or `row` is OPS_NONE. */
+void view_append_line(const struct ops_views *views, uint32_t row, struct ops_buffer *out);
 
 #endif

@@ -16,6 +16,7 @@
 #include <opstrobe/merge.h>
 
 #include "analyze/format.h"
+#include "analyze/views/view_tables.h"
 #include "base/alloc.h"
 #include "base/escape.h"
 #include "base/map.h"
@@ -72,12 +73,8 @@ void page_name(struct page *page, struct ops_string name, size_t width, bool fil
 
 struct ops_string page_line(const struct page *page, uint32_t row, struct ops_buffer *scratch)
 {
-	uint32_t line;
-	struct ops_string file = row == OPS_NONE ? (struct ops_string){"", 0} : ops_event_line(page->views->trace, row, &line);
-
 	scratch->size = 0;
-	if (file.size)
-		ops_buffer_printf(scratch, "%.*s:%" PRIu32, (int)file.size, file.bytes, line);
+	view_append_line(page->views, row, scratch);
 	return (struct ops_string){ops_buffer_text(scratch), scratch->size};
 }
 

@@ -68,18 +68,17 @@ static void add_row(struct shown *shown, struct page_row row, int64_t total_ns, 
 	shown->second_ns += (double)row.second_ns;
 }
 
-/* Shares and times per step refer to the last column of times. The longest bar is full. `base` is what shares are shares of. */
+/* Shares refer to the last column of times. The longest bar is full. `base` is what shares are shares of. */
 static void put_list(struct page *page, const char *title, const char *first, const char *base, unsigned options, struct shown *shown)
 {
 	bool two = options & TWO_TIMES;
 	double sum_ns = two ? shown->second_ns : shown->first_ns, most = 0;
 	struct result_table table = {.copies = true};
 	struct ops_buffer where = {0};
-	double steps = view_step_divisor(page->views);
 
 	for (size_t i = 0; i < shown->count && i < PAGE_ROWS; i++)
 		options |= shown->rows[i].flops_per_s > 0 ? WITH_SPEED : 0;
-	result_declare(&table, &list_table, options | (steps > 1 ? PER_STEP : 0));
+	result_declare(&table, &list_table, options);
 	if (table.columns.count > FIRST_TIME)
 		table.columns.items[FIRST_TIME].title = first;
 	for (size_t i = 0; i < table.columns.count; i++)
@@ -93,13 +92,23 @@ static void put_list(struct page *page, const char *title, const char *first, co
 		most = share > most ? share : most;
 		row->percent = 100 * share;
 		row->bar = most > 0 ? share / most : 0;
-		row->step_ns = steps > 0 ? llround((double)ns / steps) : 0;
 		row->where = page_line(page, shown->calls_at[i], &where);
 		result_add(&table, row);
 	}
 	page->out.failed |= where.failed;
 	ops_buffer_release(&where);
 	page_table(page, title, &table, shown->count);
+}
+
+/* Returns the option for lists whose rows have the mean per step. */
+static unsigned per_step(const struct page *page)
+{
+	return view_step_divisor(page->views) > 1 ? PER_STEP : 0;
+}
+
+static int64_t page_step_ns(double step_ns)
+{
+	return isnan(step_ns) ? RESULT_NULL : llround(step_ns);
 }
 
 /* --- operators ------------------------------------------------------------------------------------------------------ */
@@ -116,18 +125,18 @@ bool page_operators(struct page *page)
 {
 	struct shown shown = {.count = 0};
 	view_operator_list list;
-	bool done = view_operators_find(page->views, &list);
+	bool done = view_operators_find(page->views, &list), works = view_has_device_times(page->views);
 
 	for (size_t i = 0; done && i < list.count; i++) {
 		const struct view_operator_row *row = &list.items[i];
 
 		add_row(&shown, (struct page_row){.name = row->name, .calls = row->calls, .first_ns = row->host_self_ns,
-		                                  .second_ns = row->device_self_ns, .flops_per_s = speed_of(row)},
+		                                  .second_ns = row->device_self_ns, .step_ns = page_step_ns(row->step_self_ns), .flops_per_s = speed_of(row)},
 		        row->host_total_ns, row->longest);
 	}
 	if (done && shown.count)
 		put_list(page, "operators", "self CPU", shown.second_ns > 0 ? "of device" : "of CPU",
-		         WITH_LINES | (shown.second_ns > 0 ? TWO_TIMES : 0), &shown);
+		         WITH_LINES | (works == (shown.second_ns > 0) ? per_step(page) : 0) | (shown.second_ns > 0 ? TWO_TIMES : 0), &shown);
 	OPS_ARRAY_RELEASE(&list);
 	return done;
 }
@@ -157,11 +166,11 @@ bool page_kernels(struct page *page)
 	bool done = view_kernels_find(page->views, false, &list);
 
 	for (size_t i = 0; done && i < list.count; i++)
-		add_row(&shown, (struct page_row){.name = list.items[i].name, .calls = list.items[i].calls, .first_ns = list.items[i].total_ns},
+		add_row(&shown, (struct page_row){.name = list.items[i].name, .calls = list.items[i].calls, .first_ns = list.items[i].total_ns, .step_ns = page_step_ns(list.items[i].step_ns)},
 		        list.items[i].total_ns, OPS_NONE);
 	if (done && shown.count) {
 		page->out.failed |= !name_kernels(&shown, &arena);
-		put_list(page, "kernels", "time", "of kernels", 0, &shown);
+		put_list(page, "kernels", "time", "of kernels", per_step(page), &shown);
 	}
 	OPS_ARRAY_RELEASE(&list);
 	ops_arena_release(&arena);

@@ -89,14 +89,17 @@ static void put_title(struct page *page, const struct view_step_stats *stats)
 /* A busy machine makes times longer, so this precedes them. */
 static void put_waits(struct page *page, const struct view_step_stats *stats)
 {
-	bool much = stats->waited_ratio > VIEW_WAITED_MUCH;
+	bool much = view_waited_distorts(stats->waited);
 
 	if (!stats->has_waits)
 		return;
 	ops_buffer_append_text(&page->out, page->markdown ? " " : "\n");
 	page_begin(page, much ? PAGE_WARNING : PAGE_PLAIN);
-	ops_buffer_printf(&page->out, "%swaited for a CPU: %s of the steps' time%s%s", much ? "warning: " : "", ops_figure_of_percent(100 * stats->waited_ratio).text,
-	                  much ? ", because other threads had it; times are too long" : "", page->markdown ? "." : "");
+	ops_buffer_printf(&page->out, "%swaited for a CPU: %s of the steps' time", much ? "warning: " : "", ops_figure_of_percent(100 * stats->waited.ratio).text);
+	if (stats->waited.ratio > VIEW_WAITED_MUCH)
+		ops_buffer_printf(&page->out, ", because %s had it", view_waited_for(stats->waited));
+	ops_buffer_append_text(&page->out, much ? "; times are too long" : "");
+	ops_buffer_append_text(&page->out, page->markdown ? "." : "");
 	page_end(page, much ? PAGE_WARNING : PAGE_PLAIN);
 }
 

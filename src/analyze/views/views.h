@@ -285,6 +285,12 @@ static inline bool view_is_operator(const struct ops_views *views, const struct 
 	return node->part == VIEW_OPERATOR && !(name & (VIEW_NAME_DP | VIEW_NAME_DDP | VIEW_NAME_OPTIMIZER));
 }
 
+/* Returns whether operators have times on devices, by which they are then compared. */
+static inline bool view_has_device_times(const struct ops_views *views)
+{
+	return views->has_kernels || views->has_copies;
+}
+
 static inline struct ops_string view_row_name(const struct ops_views *views, uint32_t row)
 {
 	return ops_trace_string(views->trace, views->events->name[row]);
@@ -333,7 +339,12 @@ bool view_gpu_figures(const struct ops_views *views, int64_t gpu, struct view_gp
 /* Returns the share of kernel time on tensor cores: 0 if kernels take no time, NAN if there are no kernels. */
 double view_tensor_cores_used(const struct ops_views *views);
 double view_tensor_cores_eligible(const struct ops_views *views);
-/* Returns what totals are divided by for figures per step: the number of steps; NAN without steps. */
+/* Figures per step are means of what begins in the steps that means cover. Returns true if that is the case at this time, or if there are no
+ * steps. */
+bool view_averages(const struct ops_views *views, int64_t time_ns);
+/* The same for work of a device, which belongs to the step that launches it, even if that has ended when it runs. */
+bool view_averages_event(const struct ops_views *views, const struct view_device_event *event);
+/* Returns the number of those steps; NAN without steps. */
 double view_step_divisor(const struct ops_views *views);
 /* Returns the index of the first step that means cover: 1 if the first step is apart, by Opstrobe's rules. */
 size_t view_averaged_from(const struct ops_views *views);

@@ -35,11 +35,12 @@ struct writer {
 	struct ops_builder *b;
 	int64_t now_ns; /* in the present step */
 	int64_t sequence; /* number of the node of the next operators in the graph; 0: 1 */
+	uint32_t track;   /* of the next operators */
 };
 
 static inline void use(struct writer *w, const char *name, int64_t duration_ns, const struct tensor *tensors, size_t count, int64_t number)
 {
-	struct ops_new_event event = scene_event(w->b, 0, name, w->now_ns, w->now_ns + duration_ns);
+	struct ops_new_event event = scene_event(w->b, w->track, name, w->now_ns, w->now_ns + duration_ns);
 	struct ops_storage storages[3];
 	struct list list;
 
@@ -78,7 +79,7 @@ static inline void allocate(struct writer *w, uint64_t address, int64_t bytes)
 }
 
 /* The advice in JSON, where each step is what `write` writes; to be freed with ops_free(). */
-__attribute__((noinline, unused)) static char *advice_of_steps(void (*write)(struct writer *w, bool cause), bool cause, int steps)
+__attribute__((noinline, unused)) static char *advice_of_long_steps(void (*write)(struct writer *w, bool cause), bool cause, int steps, int64_t step_ns)
 {
 	struct writer w = {.b = scene_open()};
 	struct ops_rank worker = {.name = "w"};
@@ -88,8 +89,8 @@ __attribute__((noinline, unused)) static char *advice_of_steps(void (*write)(str
 
 	for (int step = 0; step < steps; step++) {
 		snprintf(name, sizeof(name), "ProfilerStep#%d", step);
-		scene_range(w.b, 0, name, (int64_t)step * STEP_NS + 1, (int64_t)(step + 1) * STEP_NS - 1);
-		w.now_ns = (int64_t)step * STEP_NS + 1000;
+		scene_range(w.b, 0, name, step * step_ns + 1, (step + 1) * step_ns - 1);
+		w.now_ns = step * step_ns + 1000;
 		write(&w, cause);
 	}
 	worker.trace = trace = scene_close(w.b);
@@ -98,6 +99,11 @@ __attribute__((noinline, unused)) static char *advice_of_steps(void (*write)(str
 	assert_int_equal(ops_advise(&worker, 1, OPS_FORMAT_JSON, &text, &size, NULL), OPS_OK);
 	ops_trace_unref(trace);
 	return text;
+}
+
+static inline char *advice_of_steps(void (*write)(struct writer *w, bool cause), bool cause, int steps)
+{
+	return advice_of_long_steps(write, cause, steps, STEP_NS);
 }
 
 static inline char *advice_of(void (*write)(struct writer *w, bool cause), bool cause)

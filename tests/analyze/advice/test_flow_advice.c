@@ -202,6 +202,20 @@ static void distances_in_space(struct writer *w, bool cause)
 	reduce_distances(w, cause, 4000000 / 3);
 }
 
+/* The nearest of points: a minimum of sums of differences, whose passes count once. */
+static void nearest(struct writer *w, bool cause)
+{
+	allocate(w, LARGE, 16000000);
+	USE(w, "aten::sub", 300000, -1, {INPUT, cause ? 10 : 4000, 1000, 0, false}, {WEIGHT, 10, 1000, 0, false});
+	allocate(w, GRADIENT, 4000000);
+	USE(w, "aten::sum", 200000, -1, {LARGE, 4000, 1000, 0, false});
+	allocate(w, LARGE, -16000000);
+	allocate(w, SMALL, 8000);
+	USE(w, "aten::argmin", 100000, -1, {GRADIENT, 1000, 1000, 0, false});
+	allocate(w, GRADIENT, -4000000);
+	allocate(w, SMALL, -8000);
+}
+
 /* Comparisons that are counted twice, where the first count needs scratch memory, or differences that are summed up twice. */
 static void reduced_twice(struct writer *w, bool cause)
 {
@@ -236,6 +250,19 @@ static void padding(struct writer *w, bool cause)
 	allocate(w, LARGE, 4000000);
 	use(w, "aten::zeros", 1000, NULL, 0, -1);
 	USE(w, "aten::copy_", 1000, -1, {LARGE, cause ? 200 : 800, 1000, 4000000, true}, {INPUT, cause ? 200 : 800, 1000, 0, false});
+	allocate(w, SMALL, 40000);
+	USE(w, "aten::mm", 500000, -1, {LARGE, 1000, 1000, 0, false}, {WEIGHT, 1000, 10, 0, false});
+	allocate(w, LARGE, -4000000);
+	USE(w, "aten::relu", 1000, -1, {SMALL, 1000, 10, 0, false});
+	allocate(w, SMALL, -40000);
+}
+
+/* A matrix with zeros but on its diagonal, or with unknown elements. */
+static void filled_diagonal(struct writer *w, bool cause)
+{
+	allocate(w, LARGE, 4000000);
+	use(w, "aten::zeros", 1000, NULL, 0, -1);
+	USE(w, cause ? "aten::fill_diagonal_" : "aten::normal_", 1000, -1, {LARGE, 1000, 1000, 0, true});
 	allocate(w, SMALL, 40000);
 	USE(w, "aten::mm", 500000, -1, {LARGE, 1000, 1000, 0, false}, {WEIGHT, 1000, 10, 0, false});
 	allocate(w, LARGE, -4000000);
@@ -620,6 +647,20 @@ static void tall_matrix(struct writer *w, bool cause)
 	allocate(w, LARGE, -4000000);
 }
 
+/* Complex eigenvectors, of which something reads the real parts or all. */
+static void eigenvectors(struct writer *w, bool cause)
+{
+	allocate(w, SMALL, 160000);
+	USE(w, "aten::rand", 1000, -1, {INPUT, 1, 1, 0, false});
+	allocate(w, LARGE, 320000);
+	USE(w, "aten::linalg_eig", 500000, -1, {SMALL, 200, 200, 0, false});
+	allocate(w, SMALL, -160000);
+	USE(w, "aten::view_as_real", 1000, -1, {LARGE, 200, 200, 320000, TENSOR_OF(9)});
+	USE(w, "aten::select", 1000, 0, {LARGE, 200, 400, 320000, false});
+	USE(w, "aten::sort", 1000, -1, {LARGE, 200, cause ? 200 : 400, 320000, false});
+	allocate(w, LARGE, -320000);
+}
+
 /* Six times a buffer of 1000 rows, of which all but ten come from the previous one, or from another tensor. */
 static void buffers(struct writer *w, bool cause)
 {
@@ -862,7 +903,9 @@ static void test_flow_advice_finds_causes(void **state)
 		{"unread-gradient", pass_on_transposed, 0.3 + 0.2 + 0.02 * 7 / STEPS},
 		{"large-intermediate", distances, 0.6 * 0.75},
 		{"large-intermediate", distances_in_space, 0.6 * 0.75},
+		{"large-intermediate", nearest, 0.5 * 0.5 + 0.1 * 0.6},
 		{"redundant-elements", padding, 0.5 * 0.8},
+		{"redundant-elements", filled_diagonal, 0.5 * 0.999},
 		{"redundant-elements", triangle, 0.5},
 		{"redundant-elements", repeated_rows, 0.5 * 0.99},
 		{"redundant-elements", factor_diagonal, 0.5},
@@ -880,6 +923,7 @@ static void test_flow_advice_finds_causes(void **state)
 		{"repeated-work", trial, 0},
 		{"decomposition-for-few-values", singular_values, 0.5 * 0.9},
 		{"full-matrices", tall_matrix, 0.5 * 0.9},
+		{"general-eigenvalues", eigenvectors, 0.5 * 16 / 25},
 		{"shifted-buffer", buffers, 5 * 0.1 * 0.99},
 		{"penalty-in-loss", regularize, 0.7 * 2 * (0.05 + 0.04 + 0.01 + 0.06)},
 		{"frozen-part", encode_with_same_parameter, 0.5},

@@ -205,6 +205,19 @@ static void finds_operators_that_are_slow(void **state)
 	assert_false(says_slow("aten::_fft_r2c", "1, 9223372036854775783", "1, 1", "[1]", 1900, "prime factor"));
 }
 
+/* torch has shortcuts for the exponent 3, and 2.2 has no cheaper form. */
+static void finds_powers_that_products_compute(void **state)
+{
+	(void)state;
+	assert_true(says_slow("aten::pow", "512, 512", "512, 1", "4", 300, "Its exponent is 4"));
+	assert_true(says_slow("aten::pow", "512, 512", "512, 1", "1.5", 300, "Its exponent is 1.5"));
+	assert_false(says_slow("aten::pow", "512, 512", "512, 1", "4", 100, "Its exponent is 4"));
+	assert_false(says_slow("aten::pow", "512, 512", "512, 1", "3", 300, ""));
+	assert_false(says_slow("aten::pow", "512, 512", "512, 1", "-0.5", 300, ""));
+	assert_false(says_slow("aten::pow", "512, 512", "512, 1", "2.2", 300, ""));
+	assert_false(says_slow("aten::pow", "512, 512", "512, 1", "64", 300, ""));
+}
+
 /* The position of a maximum is slow only across memory. */
 static void finds_searches_across_memory(void **state)
 {
@@ -1170,7 +1183,7 @@ int main(void)
 		cmocka_unit_test(finds_denormals),
 	                                   cmocka_unit_test(does_not_take_starved_threads_for_denormals),
 	                                   cmocka_unit_test(finds_products_of_integers),
-	                                   cmocka_unit_test(finds_operators_that_are_slow), cmocka_unit_test(compares_fourier_transforms_with_each_other), cmocka_unit_test(finds_searches_across_memory),
+	                                   cmocka_unit_test(finds_operators_that_are_slow), cmocka_unit_test(compares_fourier_transforms_with_each_other), cmocka_unit_test(finds_searches_across_memory), cmocka_unit_test(finds_powers_that_products_compute),
 	                                   cmocka_unit_test(finds_emulated_types), cmocka_unit_test(finds_slow_settings), cmocka_unit_test(counts_long_steps_that_recur),
 	                                   cmocka_unit_test(knows_programs_that_only_start_others),
 	                                   cmocka_unit_test(knows_what_is_slow_without_denormals),

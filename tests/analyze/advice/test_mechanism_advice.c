@@ -293,6 +293,16 @@ static void finds_what_all_iterations_of_a_loop_compute(void **state)
 	assert_true(gain_of("repeated-work", invariant, false) < 0);
 }
 
+/* Writes a call of a function from now on, made at a line; 0: unknown. */
+static void add_function(struct writer *w, const char *name, uint32_t call_line, int64_t end_ns)
+{
+	struct ops_new_event call = scene_event(w->b, 0, name, w->now_ns, end_ns);
+
+	call.kind = OPS_EVENT_PYTHON_FUNCTION;
+	call.call_line = call_line;
+	ops_builder_event(w->b, &call);
+}
+
 /* Sixteen queries, one row or thirty-two rows of them at a time, against the same tensor. */
 static void queries(struct writer *w, bool cause)
 {
@@ -311,11 +321,74 @@ static void queries(struct writer *w, bool cause)
 	w->now_ns = call.end_ns + 1000;
 }
 
+/* The same queries, each made in parallel by another thread during the iteration before, or by the iteration before itself. */
+static void fetched_queries(struct writer *w, bool cause)
+{
+	const int64_t end_ns = w->now_ns + 990000;
+
+	add_function(w, "train.py(9): evaluate", 0, end_ns);
+	w->now_ns += 1000;
+	USE(w, "aten::add_", 1000, -1, {LARGE, 1000, 1000, 0, true});
+	for (unsigned i = 0; i < 16; i++) {
+		uint64_t query = 0x1000000u + 0x100000u * i;
+		int64_t now_ns = w->now_ns;
+
+		allocate(w, SMALL, 4000);
+		USE(w, "aten::mm", 50000, -1, {query, 1, 1000, 0, false}, {LARGE, 1000, 1000, 0, false});
+		allocate(w, SMALL, -4000);
+		w->track = cause;
+		w->now_ns = cause ? now_ns + 10000 : w->now_ns;
+		USE(w, "aten::normal_", 1000, -1, {query + 0x100000u, 1, 1000, 0, true});
+		w->track = 0;
+		w->now_ns = now_ns + 55000;
+	}
+	w->now_ns = end_ns + 1000;
+}
+
 static void finds_passes_for_single_rows(void **state)
 {
 	(void)state;
+	assert_float_equal(gain_of("pass-for-each-row", fetched_queries, true), 16 * 0.05 * 0.5 * 15 / 16, 0.01);
+	assert_true(gain_of("pass-for-each-row", fetched_queries, false) < 0);
 	assert_float_equal(gain_of("pass-for-each-row", queries, true), 16 * 0.058 * 0.5 * 15 / 16, 0.01);
 	assert_true(gain_of("pass-for-each-row", queries, false) < 0);
+}
+
+/* Sixteen iterations, each of which calls a function twice at one line. The second call takes the result of the first, or, without the
+ * cause, the first call takes that of the iteration before. */
+static void queries_in_two_calls(struct writer *w, bool cause)
+{
+	const int64_t end_ns = w->now_ns + 1990000;
+
+	add_function(w, "train.py(9): evaluate", 0, end_ns);
+	w->now_ns += 1000;
+	USE(w, "aten::add_", 1000, -1, {LARGE, 1000, 1000, 0, true});
+	for (unsigned i = 0; i < 32; i++) {
+		uint64_t result = 0x1000000u + 0x100000u * i;
+		bool reads_result = i > 0 && (!cause || i % 2);
+
+		add_function(w, "train.py(2): project", 11, w->now_ns + 58500);
+		allocate(w, result, 4000);
+		USE(w, "aten::mm", 58000, -1, {reads_result ? result - 0x100000u : 0x5000000u + 0x100000u * i, 1, 1000, 0, false}, {LARGE, 1000, 1000, 0, false});
+		if (i % 2)
+			add_function(w, "train.py(5): count", 12, w->now_ns + 500);
+		w->now_ns += 1000;
+	}
+	for (unsigned i = 0; i < 32; i++)
+		allocate(w, 0x1000000u + 0x100000u * i, -4000);
+	w->now_ns = end_ns + 1000;
+}
+
+static void counts_all_calls_of_an_iteration_as_one_pass(void **state)
+{
+	char *twice = advice_of_long_steps(queries_in_two_calls, true, STEPS, 2 * STEP_NS);
+	char *chain = advice_of_long_steps(queries_in_two_calls, false, STEPS, 2 * STEP_NS);
+
+	(void)state;
+	assert_float_equal(finding_ms(twice, "pass-for-each-row"), 32 * 0.058 * 0.5 * 15 / 16, 0.01);
+	assert_true(finding_ms(chain, "pass-for-each-row") < 0);
+	ops_free(twice);
+	ops_free(chain);
 }
 
 /* A request of one row or, without the cause, of thirty-two, for each step of a server. */
@@ -395,6 +468,58 @@ static void finds_long_filters(void **state)
 	assert_true(ms > 0.8 && ms < 1);
 	assert_true(filter_ms(4000, 8) > 0.8);
 	assert_true(filter_ms(31, 1) < 0);
+}
+
+/* How a weight differs from a constant filter. */
+enum weight { CONSTANT, WITH_GRADIENT, OF_PARAMETER, OF_LAYER, WITH_BIAS };
+
+/* A convolution of images by a filter of `taps` by `taps` elements for each of `channels`, with its backward pass. */
+static double square_filter_ms(int taps, int channels, int side, enum weight weight)
+{
+	struct device_trace trace;
+	char arguments[768], backward[768];
+
+	snprintf(arguments, sizeof(arguments),
+	         "\"Sequence number\": 1, \"Fwd thread id\": 0, \"Storages\": [1, 2], \"Input Dims\": [[8, %d, %d, %d], [%d, 1, %d, %d], [%s], [], [], [], []], "
+	         "\"Input type\": [\"float\", \"float\", \"%s\", \"ScalarList\", \"ScalarList\", \"ScalarList\", \"Scalar\"], "
+	         "\"Concrete Inputs\": [\"\", \"\", \"\", \"[1, 1]\", \"[0, 0]\", \"[1, 1]\", \"%d\"]",
+	         channels, side, side, channels, taps, taps, weight == WITH_BIAS ? "1" : "", weight == WITH_BIAS ? "float" : "", channels);
+	snprintf(backward, sizeof(backward),
+	         "\"Storages\": [3, 1, 2], \"Input Dims\": [[8, %d, %d, %d], [8, %d, %d, %d], [%d, 1, %d, %d], [], [], [], [], [], [], [], []], "
+	         "\"Input type\": [\"float\", \"float\", \"float\", \"ScalarList\", \"ScalarList\", \"ScalarList\", \"ScalarList\", \"Scalar\", "
+	         "\"ScalarList\", \"Scalar\", \"ScalarList\"], \"Concrete Inputs\": [\"\", \"\", \"\", \"[0]\", \"[1, 1]\", \"[0, 0]\", \"[1, 1]\", \"False\", "
+	         "\"[0, 0]\", \"%d\", \"[True, %s, False]\"]",
+	         channels, side - taps + 1, side - taps + 1, channels, side, side, channels, taps, taps, channels, weight == WITH_GRADIENT ? "True" : "False");
+	trace = (struct device_trace){.correlation = 1};
+	ops_buffer_printf(&trace.text,
+	                  "{\"machine\": {\"threads\": 1}, \"opstrobe\": {\"tracks\": [[0, 1, 1, 1, 1, \"\"]], \"storages\": [[4096, 100000], [200000, 484], "
+	                  "[300000, 100000]], \"roles\": [[1, %d, 1, \"w\", 0]]}, \"traceEvents\": [\n"
+	                  "{\"ph\": \"i\", \"cat\": \"x\", \"name\": \"begin\", \"pid\": 1, \"tid\": 1, \"ts\": 0}",
+	                  weight == OF_PARAMETER ? 2 : 3);
+	for (int step = 0; step < STEPS; step++) {
+		double us = 10 + 2000 * step;
+
+		device_trace_step(&trace, step, us, 1990);
+		device_trace_add(&trace, "python_function", weight == OF_LAYER ? "torch/nn/modules/conv.py(534): _conv_forward" : "train.py(3): smooth", 1, 1,
+		                 us + 5, 1010, "\"Python id\": 1");
+		device_trace_add(&trace, "cpu_op", "aten::conv2d", 1, 1, us + 10, 1000, arguments);
+		device_trace_add(&trace, "cpu_op", "aten::convolution_backward", 1, 1, us + 1100, 500, backward);
+	}
+	return rule_ms(&trace, "long-convolution");
+}
+
+static void finds_filters_that_may_be_separable(void **state)
+{
+	(void)state;
+	assert_float_equal(square_filter_ms(11, 1, 64, CONSTANT), 1 - 3.6 / 11, 0.01);
+	assert_float_equal(square_filter_ms(11, 3, 64, CONSTANT), 1 - 7.0 / 11, 0.01);
+	assert_true(square_filter_ms(11, 1, 1024, CONSTANT) < 0); /* new memory for the result of another pass */
+	assert_true(square_filter_ms(7, 3, 64, CONSTANT) < 0);
+	assert_true(square_filter_ms(5, 1, 64, CONSTANT) < 0);
+	assert_true(square_filter_ms(11, 1, 64, WITH_GRADIENT) < 0);
+	assert_true(square_filter_ms(11, 1, 64, OF_PARAMETER) < 0);
+	assert_true(square_filter_ms(11, 1, 64, OF_LAYER) < 0);
+	assert_true(square_filter_ms(11, 1, 64, WITH_BIAS) < 0);
 }
 
 /* Products with a sparse matrix, of which the operator reads coordinates or compressed rows. */
@@ -648,8 +773,10 @@ int main(void)
 		cmocka_unit_test(finds_results_that_are_chosen_by_a_mask),
 		cmocka_unit_test(counts_what_is_only_computed_to_be_read),
 		cmocka_unit_test(finds_what_all_iterations_of_a_loop_compute),
-		cmocka_unit_test(finds_passes_for_single_rows), cmocka_unit_test(finds_requests_that_are_served_one_by_one),
+		cmocka_unit_test(finds_passes_for_single_rows), cmocka_unit_test(counts_all_calls_of_an_iteration_as_one_pass),
+		cmocka_unit_test(finds_requests_that_are_served_one_by_one),
 		cmocka_unit_test(finds_long_filters),
+		cmocka_unit_test(finds_filters_that_may_be_separable),
 		cmocka_unit_test(finds_sparse_products_with_coordinates),
 		cmocka_unit_test(finds_work_that_grows),
 		cmocka_unit_test(finds_modules_that_each_step_makes),

@@ -104,6 +104,84 @@ static void names_the_lines_of_libraries(void **state)
 	ops_free(text);
 }
 
+/* Without calls: each step of 1 ms has an operator of 400 us, called at line 6, and samples of the rest, of which one in three waits for
+ * a file at line 9. */
+static void splits_python_code_by_samples(void **state)
+{
+	struct device_trace trace = {.correlation = 1};
+	char *text;
+
+	(void)state;
+	ops_buffer_append_text(&trace.text, "{\"python_samples\": {\"version\": 1, \"start_ns\": 0, \"functions\": [[\"train.py\", \"load\"]], "
+	                                    "\"stacks\": [-1, 0, 8, -1, 0, 9, -1, 0, 6], \"threads\": [{\"tid\": 1, \"samples\": [");
+	for (int step = 0; step < 4; step++)
+		ops_buffer_printf(&trace.text, "%s%d, 200, 2, 0, %d, 200, 0, 0, %d, 200, 0, 0, %d, 200, 1, 4", step ? ", " : "", 1000 * step + 200, 1000 * step + 500,
+		                  1000 * step + 700, 1000 * step + 900);
+	ops_buffer_append_text(&trace.text, "]}]}, \"traceEvents\": [{\"ph\": \"i\", \"cat\": \"x\", \"name\": \"begin\", \"pid\": 1, \"tid\": 1, \"ts\": 0}");
+	for (int step = 0; step < 4; step++) {
+		device_trace_step(&trace, step, 1000 * step, 1000);
+		device_trace_add(&trace, "cpu_op", "aten::bmm", 1, 1, 1000 * step, 400, "\"Call stack\": \"train.py(6): load;\"");
+	}
+	text = device_trace_advise(&trace);
+	assert_float_equal(number_after(text, "\"line\":6", "operators_percent"), 40, 0.1);
+	assert_float_equal(number_after(text, "\"line\":8", "python_percent"), 40, 0.1);
+	assert_float_equal(number_after(text, "\"line\":9", "waiting_percent"), 20, 0.1);
+	assert_non_null(strstr(text, "20.0 % of a step: waiting for a file or the network."));
+	assert_float_equal(rest_percent(text), 100, 1e-6);
+	ops_free(text);
+}
+
+/* A sample at the line of operators leaves their place as it is: the rule reads the call from which they come. */
+static void keeps_lines_of_operators_that_samples_have(void **state)
+{
+	struct device_trace trace = {.correlation = 1};
+	char *text;
+
+	(void)state;
+	ops_buffer_append_text(&trace.text, "{\"python_samples\": {\"version\": 1, \"start_ns\": 0, \"functions\": [[\"train.py\", \"load\"]], "
+	                                    "\"stacks\": [-1, 0, 6], \"threads\": [{\"tid\": 1, \"samples\": [900, 200, 0, 0]}]}, "
+	                                    "\"traceEvents\": [{\"ph\": \"i\", \"cat\": \"x\", \"name\": \"begin\", \"pid\": 1, \"tid\": 1, \"ts\": 0}");
+	for (int step = 0; step < 4; step++) {
+		device_trace_step(&trace, step, 1000 * step, 1000);
+		device_trace_add(&trace, "cpu_op", "aten::mean", 1, 1, 1000 * step, 300, "\"Call stack\": \"train.py(6): load;\"");
+		device_trace_add(&trace, "cpu_op", "aten::item", 1, 1, 1000 * step + 300, 400, "\"Call stack\": \"train.py(6): load;\"");
+	}
+	text = device_trace_advise(&trace);
+	assert_true(finding_ms(text, "synchronising-calls") >= 0.4);
+	assert_non_null(strstr(text, "\"file\":\"train.py\",\"line\":6"));
+	ops_free(text);
+}
+
+/* Without calls: each step of 1 ms waits 500 us for a batch at line 9, and samples find the program at line 20 of the data set in that time. */
+static void names_lines_of_the_loader_by_samples(void **state)
+{
+	struct device_trace trace = {.correlation = 1};
+	char *text, *finding, *line;
+
+	(void)state;
+	ops_buffer_append_text(&trace.text, "{\"python_samples\": {\"version\": 1, \"start_ns\": 0, \"functions\": [[\"train.py\", \"fit\"], [\"data.py\", \"read\"]], "
+	                                    "\"stacks\": [-1, 0, 9, 0, 1, 20, 0, 1, 21], \"threads\": [{\"tid\": 1, \"samples\": [");
+	for (int step = 0; step < 4; step++)
+		ops_buffer_printf(&trace.text, "%s%d, 200, 1, 0, %d, 100, 2, 0", step ? ", " : "", 1000 * step + 200, 1000 * step + 400);
+	ops_buffer_append_text(&trace.text, "]}]}, \"traceEvents\": [{\"ph\": \"i\", \"cat\": \"x\", \"name\": \"begin\", \"pid\": 1, \"tid\": 1, \"ts\": 0}");
+	for (int step = 0; step < 4; step++) {
+		device_trace_step(&trace, step, 1000 * step, 1000);
+		device_trace_add(&trace, "user_annotation", "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 1, 1, 1000 * step, 500,
+		                 "\"Call stack\": \"train.py(9): fit;\"");
+		device_trace_add(&trace, "cpu_op", "aten::bmm", 1, 1, 1000 * step + 500, 500, "\"Call stack\": \"train.py(10): fit;\"");
+	}
+	text = device_trace_advise(&trace);
+	finding = strstr(text, "loader-bound");
+	assert_non_null(finding);
+	finding = strstr(finding, "\"where\":");
+	assert_non_null(finding);
+	line = strstr(finding, "\"line\":20,\"function\":\"read\"");
+	assert_non_null(line);
+	assert_true(strstr(finding, "\"line\":") == line);
+	assert_non_null(strstr(finding, "\"line\":21"));
+	ops_free(text);
+}
+
 /* A finding claims attend(), which reads a value, and another one the time between the functions: update() is left. */
 static void leaves_out_what_findings_claim(void **state)
 {
@@ -169,9 +247,10 @@ static void names_operators_without_lines(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(splits_a_step_by_line),
+		cmocka_unit_test(splits_a_step_by_line), cmocka_unit_test(splits_python_code_by_samples),
 		cmocka_unit_test(names_the_lines_of_libraries), cmocka_unit_test(leaves_out_what_findings_claim),
 		cmocka_unit_test(adds_the_backward_pass_to_its_line), cmocka_unit_test(names_operators_without_lines),
+		cmocka_unit_test(keeps_lines_of_operators_that_samples_have), cmocka_unit_test(names_lines_of_the_loader_by_samples),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

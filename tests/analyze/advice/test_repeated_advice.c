@@ -208,7 +208,7 @@ static void finds_modules_that_can_be_joined(void **state)
 
 /* Ten products with one matrix in a call of a function, of which the first is quick. The results are read behind them, or by the next
  * iteration. */
-static void words(struct writer *w, bool cause)
+static void write_words(struct writer *w, bool cause, int64_t first_ns)
 {
 	struct ops_new_event call = scene_event(w->b, 0, "train.py(9): forward", w->now_ns, w->now_ns + 900000);
 
@@ -221,7 +221,7 @@ static void words(struct writer *w, bool cause)
 		if (!cause && i)
 			USE(w, "aten::tanh", 1000, -1, {result - 0x10000u, 16, 100, 0, false});
 		allocate(w, result, 6400);
-		USE(w, "aten::mm", i ? 50000 : 20000, -1, {INPUT, 16, 1000, 0, false}, {WEIGHT, 1000, 100, 0, false});
+		USE(w, "aten::mm", i ? 50000 : first_ns, -1, {INPUT, 16, 1000, 0, false}, {WEIGHT, 1000, 100, 0, false});
 		USE(w, "aten::add_", 1000, -1, {INPUT, 16, 1000, 0, true});
 	}
 	USE(w, "aten::stack", 5000, -1, {0x2000000u, 16, 100, 0, false}, {0x2010000u, 16, 100, 0, false});
@@ -230,10 +230,23 @@ static void words(struct writer *w, bool cause)
 	w->now_ns = call.end_ns + 1000;
 }
 
+static void words(struct writer *w, bool cause)
+{
+	write_words(w, cause, 20000);
+}
+
+/* The quickest product is not one of the loop. */
+static void words_and_product(struct writer *w, bool cause)
+{
+	write_words(w, cause, 50000);
+	USE(w, "aten::mm", 20000, -1, {GRADIENT, 16, 1000, 0, false}, {WEIGHT, 1000, 100, 0, false});
+}
+
 static void finds_layers_that_can_run_behind_their_loop(void **state)
 {
 	(void)state;
 	assert_float_equal(gain_of("layer-in-loop", words, true), 9 * 0.03, 0.01);
+	assert_float_equal(gain_of("layer-in-loop", words_and_product, true), 10 * 0.03, 0.01);
 	assert_true(gain_of("layer-in-loop", words, false) < 0);
 }
 
@@ -283,6 +296,97 @@ static void covariance(struct writer *w, bool cause)
 	allocate(w, GRADIENT, -4000);
 }
 
+/* How a loop over selected rows differs from one that computes the same function of them again. */
+enum selected { OF_ONE_TABLE, OF_CHANGING_TABLE, WITH_CHANGING_TENSOR, SUM_OF_ROWS, OF_TWO_SELECTIONS };
+
+#define ROWS_TABLE 0x2000000u
+#define SELECTED 0x3000000u
+#define OTHERS 0x4000000u
+#define COMPUTED 0x5000000u
+#define SUMS 0x6000000u
+
+/* Twenty iterations that each select half of 100 rows, and compute a function of them. */
+static void selections(struct writer *w, enum selected kind)
+{
+	struct ops_new_event call;
+
+	allocate(w, ROWS_TABLE, 40000);
+	USE(w, "aten::sort", 1000, -1, {INPUT, 100, 100, 0, false});
+	call = scene_event(w->b, 0, "train.py(9): permute", w->now_ns, w->now_ns + 900000);
+	call.kind = OPS_EVENT_PYTHON_FUNCTION;
+	ops_builder_event(w->b, &call);
+	w->now_ns += 1000;
+	for (unsigned i = 0; i < 20; i++) {
+		if (kind == OF_CHANGING_TABLE)
+			USE(w, "aten::add_", 1000, -1, {ROWS_TABLE, 100, 100, 0, true});
+		if (kind == WITH_CHANGING_TENSOR)
+			USE(w, "aten::add_", 1000, -1, {WEIGHT, 1, 100, 0, true});
+		allocate(w, SELECTED, 20000);
+		USE(w, "aten::index", 1000, -1, {ROWS_TABLE, 100, 100, 0, false});
+		allocate(w, OTHERS, 20000);
+		USE(w, "aten::index", 1000, -1, {ROWS_TABLE, 100, 100, 0, false});
+		allocate(w, COMPUTED, kind == SUM_OF_ROWS ? 40000 : 20000);
+		if (kind == SUM_OF_ROWS)
+			USE(w, "aten::mm", 20000, -1, {SELECTED, 100, 50, 0, false}, {OTHERS, 50, 100, 0, false});
+		else
+			USE(w, "aten::mul", 20000, -1, {SELECTED, 50, 100, 0, false}, {kind == OF_TWO_SELECTIONS ? OTHERS : WEIGHT, kind == OF_TWO_SELECTIONS ? 50 : 1, 100, 0, false});
+		allocate(w, SUMS, 400);
+		USE(w, "aten::argmax", 1000, 0, {COMPUTED, 50, 100, kind == SUM_OF_ROWS ? 40000 : 20000, false});
+		allocate(w, SELECTED, -20000);
+		allocate(w, OTHERS, -20000);
+		allocate(w, COMPUTED, kind == SUM_OF_ROWS ? -40000 : -20000);
+		allocate(w, SUMS, -400);
+	}
+	allocate(w, ROWS_TABLE, -40000);
+	w->now_ns = call.end_ns + 1000;
+}
+
+static enum selected selected_kind;
+
+static void selected_rows(struct writer *w, bool cause)
+{
+	selections(w, cause ? OF_ONE_TABLE : selected_kind);
+}
+
+/* Pairs of selected rows: a product, and an operator in place. */
+static void selected_pairs(struct writer *w, bool cause)
+{
+	struct ops_new_event call;
+
+	allocate(w, ROWS_TABLE, 40000);
+	USE(w, "aten::sort", 1000, -1, {INPUT, 100, 100, 0, false});
+	call = scene_event(w->b, 0, "train.py(9): permute", w->now_ns, w->now_ns + 980000);
+	call.kind = OPS_EVENT_PYTHON_FUNCTION;
+	ops_builder_event(w->b, &call);
+	w->now_ns += 1000;
+	for (unsigned i = 0; i < 20; i++) {
+		allocate(w, SELECTED, 32000);
+		USE(w, "aten::index", 1000, -1, {ROWS_TABLE, 100, 100, 0, false});
+		allocate(w, COMPUTED, 25600);
+		if (cause)
+			USE(w, "aten::mm", 20000, -1, {SELECTED, 80, 100, 0, false}, {SELECTED, 100, 80, 0, TENSOR_BY_COLUMNS});
+		else
+			USE(w, "aten::cumsum", 20000, -1, {SELECTED, 80, 100, 0, false});
+		USE(w, "aten::exp_", 10000, -1, {COMPUTED, 80, 80, 0, true});
+		USE(w, "aten::argmax", 1000, 0, {COMPUTED, 80, 80, 0, false});
+		allocate(w, SELECTED, -32000);
+		allocate(w, COMPUTED, -25600);
+	}
+	allocate(w, ROWS_TABLE, -40000);
+	w->now_ns = call.end_ns + 1000;
+}
+
+static void finds_functions_of_selected_rows(void **state)
+{
+	(void)state;
+	/* Each row is computed ten times, each pair 12.8 times. */
+	assert_float_equal(gain_of("function-of-selected-rows", selected_rows, true), 20 * 0.02 * 0.9, 0.001);
+	for (selected_kind = OF_CHANGING_TABLE; selected_kind <= OF_TWO_SELECTIONS; selected_kind++)
+		assert_true(gain_of("function-of-selected-rows", selected_rows, false) < 0);
+	assert_float_equal(gain_of("function-of-selected-rows", selected_pairs, true), 20 * 0.03 * (1 - 1 / 12.8), 0.001);
+	assert_true(gain_of("function-of-selected-rows", selected_pairs, false) < 0);
+}
+
 /* Twenty iterations of small operators on the previous result, or on different tensors. */
 static void iterations(struct writer *w, bool cause)
 {
@@ -304,9 +408,64 @@ static void iterations(struct writer *w, bool cause)
 	w->now_ns = call.end_ns + 1000;
 }
 
+/* The same, where each iteration also changes its result in place. */
+static void iterations_in_place(struct writer *w, bool cause)
+{
+	struct ops_new_event call = scene_event(w->b, 0, "train.py(9): solve", w->now_ns, w->now_ns + 900000);
+	uint64_t before = INPUT;
+
+	call.kind = OPS_EVENT_PYTHON_FUNCTION;
+	ops_builder_event(w->b, &call);
+	w->now_ns += 1000;
+	for (unsigned i = 0; i < 20; i++) {
+		uint64_t next = 0x1000000u + 0x1000u * i;
+
+		allocate(w, next, 400);
+		USE(w, "aten::mv", 10000, -1, {WEIGHT, 10, 10, 0, false}, {cause ? before : 0x3000000u + 0x1000u * i, 1, 10, 0, false});
+		USE(w, "aten::relu_", 1000, -1, {next, 1, 10, 0, true});
+		allocate(w, next + 0x800u, 400);
+		USE(w, "aten::mv", 10000, -1, {WEIGHT, 10, 10, 0, false}, {next, 1, 10, 0, false});
+		before = next + 0x800u;
+	}
+	for (unsigned i = 0; i < 40; i++)
+		allocate(w, 0x1000000u + 0x800u * i, -400);
+	w->now_ns = call.end_ns + 1000;
+}
+
+/* Twenty iterations which call a function four times, at different lines, each time on the previous result. Or with other tensors. */
+static void iterations_of_four_calls(struct writer *w, bool cause)
+{
+	struct ops_new_event call = scene_event(w->b, 0, "train.py(9): solve", w->now_ns, w->now_ns + 900000);
+	uint64_t before = INPUT;
+
+	call.kind = OPS_EVENT_PYTHON_FUNCTION;
+	ops_builder_event(w->b, &call);
+	w->now_ns += 1000;
+	for (unsigned i = 0; i < 80; i++) {
+		uint64_t next = 0x1000000u + 0x1000u * i;
+		struct ops_new_event slope = scene_event(w->b, 0, "train.py(2): slope", w->now_ns, w->now_ns + 9000);
+
+		slope.kind = OPS_EVENT_PYTHON_FUNCTION;
+		slope.call_line = 11 + i % 4;
+		ops_builder_event(w->b, &slope);
+		w->now_ns += 500;
+		allocate(w, next, 400);
+		USE(w, "aten::mv", 7000, -1, {WEIGHT, 10, 10, 0, false}, {cause ? before : 0x3000000u + 0x1000u * i, 1, 10, 0, false});
+		w->now_ns = slope.end_ns + 100;
+		before = next;
+	}
+	for (unsigned i = 0; i < 80; i++)
+		allocate(w, 0x1000000u + 0x1000u * i, -400);
+	w->now_ns = call.end_ns + 1000;
+}
+
 static void doubts_loops_whose_iterations_depend_on_each_other(void **state)
 {
 	(void)state;
+	assert_string_equal(severity_of("many-small-operators", iterations_in_place, false), "high");
+	assert_string_equal(severity_of("many-small-operators", iterations_in_place, true), "medium");
+	assert_string_equal(severity_of("many-small-operators", iterations_of_four_calls, false), "high");
+	assert_string_equal(severity_of("many-small-operators", iterations_of_four_calls, true), "medium");
 	assert_string_equal(severity_of("many-small-operators", iterations, false), "high");
 	assert_string_equal(severity_of("many-small-operators", iterations, true), "medium");
 }
@@ -485,6 +644,7 @@ int main(void)
 		cmocka_unit_test(follows_parts_of_a_split),
 		cmocka_unit_test(finds_layers_that_can_run_behind_their_loop),
 		cmocka_unit_test(finds_modules_that_can_be_joined), cmocka_unit_test(leaves_out_generators),
+		cmocka_unit_test(finds_functions_of_selected_rows),
 		cmocka_unit_test(doubts_loops_whose_iterations_depend_on_each_other),
 		cmocka_unit_test(finds_tensors_of_equal_size_that_grow),
 		cmocka_unit_test(finds_graphs_of_gradients_that_are_not_used),

@@ -455,7 +455,40 @@ static void says_that_samples_search(void **state)
 	ops_free(index);
 }
 
-/* The same search in a worker, another process; the step waits for its batch. */
+/* Three of twelve steps also have Python code that takes two thirds as long as the rest, as at the begin of each epoch, or at random. */
+static bool finds_python_in_steps(int second, int third)
+{
+	struct device_trace trace = {.correlation = 1};
+	double at = 20;
+	char *text;
+	bool found;
+
+	ops_buffer_append_text(&trace.text, "{\"machine\": {\"threads\": 1}, \"traceEvents\": [\n{\"ph\": \"i\", \"cat\": \"x\", \"name\": \"begin\", \"pid\": 1, \"tid\": 1, \"ts\": 0}");
+	for (int step = 0; step < 12; step++) {
+		double more = step == 2 || step == second || step == third ? 6000 : 0;
+
+		device_trace_step(&trace, step, at, 9000 + more);
+		device_trace_add(&trace, "python_function", "train.py(3): run", 1, 1, at + 10, 8980 + more, "\"Python id\": 1");
+		if (more > 0)
+			device_trace_add(&trace, "python_function", "data.py(5): shuffle", 1, 1, at + 20, more, "\"Python id\": 2, \"Python parent id\": 1");
+		device_trace_add(&trace, "cpu_op", "aten::mm", 1, 1, at + 30 + more, 8900, "\"a\": 1");
+		at += 9000 + more;
+	}
+	text = device_trace_advise(&trace);
+	found = strstr(text, "\"id\":\"python-in-step\"") != NULL;
+	ops_free(text);
+	return found;
+}
+
+static void finds_python_code_of_each_epoch(void **state)
+{
+	(void)state;
+	assert_true(finds_python_in_steps(6, 10));
+	assert_false(finds_python_in_steps(3, 10));
+	assert_false(finds_python_in_steps(2, 6)); /* twice shows no period */
+}
+
+/* The same search in a worker, another process, which then waits for what to load next; the step waits for its batch. */
 static char *advise_worker(void)
 {
 	struct device_trace trace = {.correlation = 1};
@@ -469,7 +502,8 @@ static char *advise_worker(void)
 		device_trace_step(&trace, step, us - 10, 8990);
 		device_trace_add(&trace, "user_annotation", "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", 1, 1, us + 10, 6000, "");
 		for (int i = 0; i < 100; i++)
-			device_trace_add(&trace, "python_function", "data.py(5): Pairs.draw", 2, 2, us + 20 + 50 * i, 50, "\"Python id\": 2, \"Python parent id\": 1");
+			device_trace_add(&trace, "python_function", "data.py(5): Pairs.draw", 2, 2, us + 20 + 30 * i, 30, "\"Python id\": 2, \"Python parent id\": 1");
+		device_trace_add(&trace, "python_function", "multiprocessing/queues.py(98): Queue.get", 2, 2, us + 3100, 5500, "\"Python id\": 3, \"Python parent id\": 1");
 		device_trace_add(&trace, "cpu_op", "aten::mm", 1, 1, us + 6500, 2000, "\"a\": 1");
 	}
 	return device_trace_advise(&trace);
@@ -483,6 +517,7 @@ static void says_what_a_worker_does(void **state)
 	(void)state;
 	assert_non_null(finding);
 	assert_non_null(strstr(finding, "keep a set or a dictionary"));
+	assert_null(strstr(json, "waits for a lock"));
 	assert_ptr_equal(strstr(finding, "\"line\""), strstr(finding, "\"line\":7"));
 	ops_free(json);
 }
@@ -702,7 +737,7 @@ int main(void)
 		cmocka_unit_test(says_what_makes_loading_slow),
 		cmocka_unit_test(says_what_samples_cost),
 		cmocka_unit_test(says_that_samples_search),
-		cmocka_unit_test(says_what_a_worker_does),
+		cmocka_unit_test(finds_python_code_of_each_epoch), cmocka_unit_test(says_what_a_worker_does),
 		cmocka_unit_test(says_that_samples_are_selected_one_by_one),
 		cmocka_unit_test(names_the_statements_of_loops_and_layers_for_cells),
 		cmocka_unit_test(counts_first_batches_of_restarted_workers),

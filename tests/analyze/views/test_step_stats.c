@@ -176,7 +176,7 @@ static void steps_wait_for_a_processor(void **state)
 	                         MACHINE("[1,80000,5000,0,0],[3,60000,40000,0,7]"));
 
 	(void)state;
-	assert_has(text, "\"waited_for_cpu\":{\"ratio\":0.225,\"average\":22.5,\"much\":true,\"rows\":[5,null,40]}");
+	assert_has(text, "\"waited_for_cpu\":{\"ratio\":0.225,\"own_ratio\":0,\"had_by\":\"other threads\",\"average\":22.5,\"much\":true,\"rows\":[5,null,40]}");
 	ops_free(text);
 	text = text_of(VIEW_STEP(1, 0, 100) VIEW_STEP(2, 100, 100), MACHINE("[1,80000,5000,0,0],[2,60000,40000,0,7]"), 0);
 	assert_has(text, "warning: waited for a CPU: 22.5 % of the steps' time, because other threads had it; times are too long\n");
@@ -187,7 +187,7 @@ static void steps_wait_for_a_processor(void **state)
 	ops_free(text);
 	/* What is not a list of numbers is left out, and negative numbers count as 0. */
 	text = scene_views(VIEW_STEP(1, 0, 100), MACHINE("[1,\"x\"],7,[1,80000,-5,0,0]"));
-	assert_has(text, "\"waited_for_cpu\":{\"ratio\":0,\"average\":0,\"much\":false,\"rows\":[0]}");
+	assert_has(text, "\"waited_for_cpu\":{\"ratio\":0,\"own_ratio\":0,\"had_by\":\"other threads\",\"average\":0,\"much\":false,\"rows\":[0]}");
 	ops_free(text);
 	text = scene_views(ten_steps(""), MACHINE("[4,100000,150000,0,0]"));
 	assert_has(text, "{\"what\":\"waited_for_cpu\",\"title\":\"waiting for a CPU\",\"is_count\":false,\"value\":150,\"typical\":0}");

@@ -132,7 +132,7 @@ static void test_pairs(void **state)
 	assert_int_equal(ops_diff(traces[0].trace, traces[1].trace, &options, &text, &size, &verdict, NULL), OPS_OK);
 	assert_int_equal(ops_json_validate(text, size, NULL), OPS_OK);
 	assert_has(text, "\"nodes\":5,");
-	assert_has(text, "\"path\":\"0-1\",\"left\":{\"name\":\"CompositeNodes\",\"host_duration\":20,\"device_duration\":0,"
+	assert_has(text, "\"path\":\"0-1\",\"left\":{\"name\":\"(several)\",\"host_duration\":20,\"device_duration\":0,"
 	                 "\"total_duration\":20,\"distinct_ops\":2},\"right\":{\"name\":\"a\",\"host_duration\":110,");
 	assert_has(text, "{\"name\":\"b\",\"left\":{\"calls\":1,\"host_total\":10,\"host_self\":10,\"device_total\":0,"
 	                 "\"device_self\":0,\"per_step\":{\"calls\":0.5,\"host_total\":5,\"host_self\":5,\"device_total\":0,"
@@ -253,7 +253,7 @@ static void diffs_with_nothing(void **state)
 	(void)state;
 	for (int side = 0; side < 2; side++) {
 		assert_int_equal(ops_diff(traces[side].trace, traces[!side].trace, NULL, &text, &size, NULL, NULL), OPS_OK);
-		assert_has(text, side ? "\"left\":{\"name\":\"Blank\"" : "\"right\":{\"name\":\"Blank\"");
+		assert_has(text, side ? "\"left\":{\"name\":\"(none)\"" : "\"right\":{\"name\":\"(none)\"");
 		ops_free(text);
 	}
 	release(traces, 2);

@@ -115,7 +115,7 @@ static void labels_launch(void **state)
 
 	(void)state;
 	assert_has(text, "\"operator\":\"mine\",\"grid\":\"None\"");
-	assert_has(text, "\"operator\":\"CallTreeRoot\",\"grid\":\"None\"");
+	assert_has(text, "\"operator\":\"(no operator)\",\"grid\":\"None\"");
 	ops_free(text);
 }
 
@@ -549,7 +549,7 @@ static void categories_of_work(void **state)
 	(void)state;
 	table_is(trace, "kernels", "{\"by_category\": true}", 1,
 	         "category,calls,total_us,percent,step_us,step_calls\nmatrix_product,3,100,50,50,1.5\n"
-	         "communication,1,60,30,30,0.5\nmemory,2,40,20,20,1\npointwise,1,0,0,0,0.5\n");
+	         "communication,1,60,30,30,0.5\nmemory,2,40,20,17.5,0.5\npointwise,1,0,0,0,0.5\n");
 	table_is(trace, "kernels", "{\"by_category\": true, \"limit\": 1}", 2,
 	         "worker,category,calls,total_us,percent,step_us,step_calls\nw1,matrix_product,3,100,50,50,1.5\n"
 	         "w2,matrix_product,3,100,50,50,1.5\n");

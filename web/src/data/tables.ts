@@ -185,7 +185,7 @@ export interface NotExplained {
 	idle_percent: number;
 	/** Part in which no recorded event of the step runs. */
 	outside_percent: number;
-	/** State of the thread during most of its waits: gil, lock, io, process, sleeping. */
+	/** State of the thread during most of its waits: ready (for a processor that the program itself has), gil, lock, io, process, sleeping. */
 	waits_for: string | null;
 	/** Operators with the most of it, with their percentages of a step. */
 	operators: string | null;
@@ -219,8 +219,8 @@ export const TABLES = {
 		calls: { title: "Calls", kind: "count", about: "Number of launches" },
 		total_us: { title: "Total", kind: "us", about: "Sum of the durations" },
 		percent: { title: "Of kernels", kind: "pct", about: "Share of the time of all kernels" },
-		step_us: { title: "Per step", kind: "us", about: "Total over the number of steps; null without steps" },
-		step_calls: { title: "Calls per step", kind: "number", about: "Calls over the number of steps; null without steps" },
+		step_us: { title: "Per step", kind: "us", about: "Mean over the steps of what they launch; null without steps" },
+		step_calls: { title: "Calls per step", kind: "number", about: "The same for the calls" },
 		mean_us: { title: "Mean", kind: "us", about: "Mean duration" },
 		min_us: { title: "Shortest", kind: "us", about: "Shortest duration" },
 		max_us: { title: "Longest", kind: "us", about: "Longest duration" },
@@ -233,8 +233,8 @@ export const TABLES = {
 		calls: { title: "Calls", kind: "count", about: "Number of kernels, copies and fills" },
 		total_us: { title: "Total", kind: "us", about: "Sum of the durations" },
 		percent: { title: "Of device work", kind: "pct", about: "Share of the time of all device work" },
-		step_us: { title: "Per step", kind: "us", about: "Total over the number of steps; null without steps" },
-		step_calls: { title: "Calls per step", kind: "number", about: "Calls over the number of steps; null without steps" },
+		step_us: { title: "Per step", kind: "us", about: "Mean over the steps of what they launch; null without steps" },
+		step_calls: { title: "Calls per step", kind: "number", about: "The same for the calls" },
 	},
 	modules: {
 		path: { title: "Path", kind: "text", about: "Names from the root module on, joined by dots" },
@@ -242,8 +242,8 @@ export const TABLES = {
 		depth: { title: "Depth", kind: "number", about: "0 for root modules" },
 		calls: { title: "Calls", kind: "count", about: "Number of calls" },
 		parameters: { title: "Parameters", kind: "count", about: "Number of elements of the parameters" },
-		percent: { title: "Of steps", kind: "pct", about: "Forward and backward time, of the time of the steps on the host; without steps, of the complete trace" },
-		step_us: { title: "Per step", kind: "us", about: "Forward and backward time over the number of steps; null without steps" },
+		percent: { title: "Of steps", kind: "pct", about: "Forward and backward time of the calls on the threads of the steps, of the time of the steps; without steps, of the complete trace" },
+		step_us: { title: "Per step", kind: "us", about: "Mean over the steps of the forward and backward time of the calls in them; null without steps" },
 		host_us: { title: "Forward", kind: "us", about: "Time of the calls on their thread" },
 		call_us: { title: "Per call", kind: "us", about: "Forward time of one call, on average" },
 		backward_us: { title: "Backward", kind: "us", about: "Time of the backward pass of what ran in the calls" },
@@ -482,6 +482,8 @@ export const TABLES = {
 		counter_values: { title: "Counter values", kind: "count", about: "Number of values of counters" },
 		modules: { title: "Modules", kind: "count", about: "Number of modules of the program" },
 		module_calls: { title: "Module calls", kind: "count", about: "Number of calls of modules" },
+		call_stacks: { title: "Call stacks", kind: "count", about: "Number of events with a call stack, which have it because no Python calls were recorded, or from the file" },
+		input_shapes: { title: "Operators with inputs", kind: "count", about: "Number of operators for which the inputs were recorded: shapes, types and values" },
 		lost_records: { title: "Lost events", kind: "count", about: "Number of events that the recording lost" },
 		notes: { title: "Problems of the file", kind: "count", about: "Number of kinds of errors in the file; 'opstrobe validate' lists them" },
 	},
