@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Takes the pictures of the docs: `node screenshots.mjs` writes docs/images/view-*.png, of the trace that the tests have and of
 // made-up ranks. Names of pictures after it choose some: `node screenshots.mjs timeline-ranks`.
-// The command is OPSTROBE of the environment, or the one on the PATH.
+// The command is OPSTROBE of the environment, or the one on the PATH. PICTURES is another folder to write to: tests take all pictures.
 /* global URL, document, fetch, location */
 import { spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, statSync, utimesSync } from "node:fs";
@@ -13,6 +13,7 @@ import { writeRanks } from "./tests/traces/make_ranks.mjs";
 
 const here = dirname(fileURLToPath(import.meta.url));
 const folder = join(here, "tests/traces");
+const target = process.env.PICTURES ?? join(here, "../docs/images");
 const LARGEST = 200_000;
 
 const PICTURES = [
@@ -63,7 +64,7 @@ async function take(url, [view, query, colorScheme, open = 0, name = view]) {
 	if (name === "timeline") await page.locator("select").first().selectOption({ index: 3 }); // a step, whose operators are large enough to be read
 	if (name === "diff") await page.getByRole("heading", { name: "Flame graph of the difference" }).scrollIntoViewIfNeeded();
 	if (view === "timeline") await page.waitForTimeout(1000); // the zoom is animated
-	const path = join(here, `../docs/images/view-${name}.png`);
+	const path = join(target, `view-${name}.png`);
 	await page.screenshot({ path, animations: "disabled" });
 	const { size } = statSync(path);
 	console.log(`${path}: ${size} bytes`);

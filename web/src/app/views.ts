@@ -51,6 +51,8 @@ export interface TraceFacts {
 	events_by_kind: Record<string, number>;
 	memory_records: number;
 	module_calls: number;
+	call_stacks: number;
+	input_shapes: number;
 	metadata?: Record<string, unknown> | null;
 }
 
@@ -58,7 +60,7 @@ function hasModules(facts: TraceFacts): boolean {
 	return facts.module_calls > 0;
 }
 
-const MODULES_NEED = "record with with_modules=True or opstrobe run --with-modules";
+const MODULES_NEED = "record with opstrobe run or with_modules=True";
 
 export const views: View[] = [
 	{ id: "overview", title: "Overview", about: "Where the time of a step goes, and what to change", component: Overview },
@@ -80,7 +82,15 @@ export const views: View[] = [
 		hasData: (facts) => !!facts.events_by_kind.kernel,
 		needs: "record a program that uses a GPU, with the activity CUDA",
 	},
-	{ id: "roofline", title: "Roofline", about: "How close operators are to the limits of the machine", component: Roofline, steps: true },
+	{
+		id: "roofline",
+		title: "Roofline",
+		about: "How close operators are to the limits of the machine",
+		component: Roofline,
+		steps: true,
+		hasData: (facts) => facts.input_shapes > 0,
+		needs: "record with record_shapes=True or opstrobe run --record-shapes",
+	},
 	{
 		id: "memory",
 		title: "Memory",
@@ -116,8 +126,8 @@ export const views: View[] = [
 		about: "The program, with the time and memory of each line",
 		component: Source,
 		steps: true,
-		hasData: (facts) => !!facts.events_by_kind.python_function,
-		needs: "record with with_stack=True or opstrobe run --with-stack",
+		hasData: (facts) => !!facts.events_by_kind.python_function || facts.call_stacks > 0,
+		needs: "record with opstrobe run or with_stack=True",
 	},
 	{
 		id: "distributed",

@@ -81,6 +81,9 @@ export interface Outlier {
 /** How long steps were ready to run while other threads had the processors. */
 export interface WaitedForCpu {
 	ratio: number;
+	/** The part of it that the program causes; 0 unless that is most of it. */
+	own_ratio: number;
+	had_by: string;
 	average: number;
 	/** High enough to distort the figures. */
 	much: boolean;
@@ -162,6 +165,11 @@ export interface Operator {
 	host_max: number;
 	device_total: number;
 	device_self: number;
+	/** Means per step; null without steps. */
+	step_self: number | null;
+	/** Of the program, of the longest call: "train.py:22". */
+	line: string | null;
+	step_calls: number | null;
 	tc_eligible: boolean;
 	tc_self_pct: number;
 	tc_total_pct: number;
@@ -185,6 +193,9 @@ export interface Kernel {
 	tensor_cores: boolean;
 	calls: number;
 	total: number;
+	/** Means per step; null without steps. */
+	step_total: number | null;
+	step_calls: number | null;
 	mean: number;
 	max: number;
 	min: number;
@@ -206,7 +217,7 @@ export interface KernelCategory {
 	calls: number;
 	total: number;
 	share: number;
-	/** Total and calls per step; null without steps. */
+	/** Means per step; null without steps. */
 	step_total: number | null;
 	step_calls: number | null;
 }

@@ -32,10 +32,12 @@ export function EventDetails({ state, stage }: Props) {
 	return (
 		<div class="tl-event">
 			<div class="tl-facts">
-				<h2 role="status">
-					{loaded && <i class={`tl-dot kind-${classOf(loaded.kind, name)}`} />}
-					{moduleName(name)}
-				</h2>
+				<div role="status">
+					<h2>
+						{loaded && <i class={`tl-dot kind-${classOf(loaded.kind, name)}`} />}
+						{moduleName(name)}
+					</h2>
+				</div>
 				{picked.count > 1 && <Merged state={state} stage={stage} picked={picked} />}
 				{loaded ? <Facts state={state} stage={stage} event={loaded} /> : <Known picked={picked} />}
 				{reply.state === "failed" && <p class="tl-summary">{reply.error.message}</p>}

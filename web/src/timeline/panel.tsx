@@ -49,10 +49,12 @@ export function Panel({ state, stage }: { state: TimelineState; stage: Stage | u
 	return (
 		<section class="tl-panel" style={{ height: open ? `${height}px` : "auto" }} aria-label="Details">
 			{open && <Splitter height={height} onHeight={setHeight} />}
-			<div class="tl-tabs" role="tablist">
-				{one("event", "Event")}
-				{one("range", range ? `Range: ${formatNs(range.to - range.from)}` : "In view")}
-				{marks.length > 0 && one("marks", `Marks: ${marks.length}`)}
+			<div class="tl-tabs">
+				<div role="tablist" aria-label="Details">
+					{one("event", "Event")}
+					{one("range", range ? `Range: ${formatNs(range.to - range.from)}` : "In view")}
+					{marks.length > 0 && one("marks", `Marks: ${marks.length}`)}
+				</div>
 				<span class="tl-space" />
 				{range && (
 					<button

@@ -158,9 +158,9 @@ export class TimelineState {
 		return this.extent.value;
 	}
 
-	/** The time range that is shown first. A report has the figures of the complete trace alone. */
+	/** The time range that is shown first. */
 	get opening(): Span {
-		const steps = this.several || this.source.kind === "embedded" ? undefined : stepsApart(this.sets.all.timeline);
+		const steps = this.several ? undefined : stepsApart(this.sets.all.timeline);
 		return steps ? fitSpan(steps, this.whole) : this.whole;
 	}
 

@@ -87,6 +87,8 @@ function StepPicker({ state, stage }: { state: TimelineState; stage: Stage | und
 		const { from, to } = stepSpan(state, step);
 		return from === range?.from && to === range.to;
 	});
+	const { from, to } = state.span.value;
+	const isWhole = from <= state.whole.from && to >= state.whole.to;
 	const show = (step: CommonStep | undefined) => {
 		chooseStep(state, step);
 		stage?.show(state.range.value ? fitSpan(state.range.value, state.whole) : state.whole);
@@ -96,7 +98,7 @@ function StepPicker({ state, stage }: { state: TimelineState; stage: Stage | und
 			<label class="tl-step">
 				Step{" "}
 				<select value={String(at)} onChange={(event) => show(steps[Number(event.currentTarget.value)])}>
-					<option value="-1">{state.several ? "All" : "Whole trace"}</option>
+					<option value="-1">{!isWhole ? "None" : state.several ? "All" : "Whole trace"}</option>
 					{steps.map((step, i) => (
 						<option key={i} value={String(i)}>
 							{`${shortStep(step)} (${durationsText(step)})`}

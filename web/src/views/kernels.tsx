@@ -16,7 +16,7 @@ import { StepView } from "../widgets/step_choice";
 import { Table } from "../widgets/table";
 import type { Column } from "../widgets/table_model";
 
-type Row = Kernel & Partial<KernelByOperator> & { steps: number | null; share: number; shown: string };
+type Row = Kernel & Partial<KernelByOperator> & { share: number; shown: string };
 
 const shownName = (row: Row) => row.shown;
 
@@ -26,8 +26,8 @@ const FIGURES: Column<Row>[] = [
 	{ ...TEXTS.calls, id: "calls", value: (row) => row.calls },
 	{ ...TEXTS.total_us, id: "total", bar: true, value: (row) => row.total },
 	{ ...TEXTS.percent, id: "share", kind: "share", total: "sum", value: (row) => row.share },
-	{ ...TEXTS.step_us, id: "step_total", value: (row) => (row.steps === null ? null : row.total / row.steps) },
-	{ ...TEXTS.step_calls, id: "step_calls", hidden: true, value: (row) => (row.steps === null ? null : row.calls / row.steps) },
+	{ ...TEXTS.step_us, id: "step_total", value: (row) => row.step_total },
+	{ ...TEXTS.step_calls, id: "step_calls", hidden: true, value: (row) => row.step_calls },
 	{ ...TEXTS.mean_us, id: "mean", total: "none", value: (row) => row.mean },
 	{ ...TEXTS.max_us, id: "max", total: "max", value: (row) => row.max },
 	{ ...TEXTS.min_us, id: "min", total: "none", value: (row) => row.min, hidden: true },
@@ -81,11 +81,9 @@ function KernelTable({ source, trace, reply, by }: { source: DataSource; trace: 
 	const { kernels, kernels_by_op: byOp, tensor_cores: tensor } = reply;
 	const rows = useMemo<Row[]>(() => {
 		const all = kernels?.total ?? 0;
-		const steps = reply.steps.from === "none" ? null : reply.steps.rows.length + reply.steps.left_out;
 		const names = kernelNames(kernels?.rows ?? []);
 		return (byOperator ? (byOp?.rows ?? []) : (kernels?.rows ?? [])).map((row) => ({
 			...row,
-			steps,
 			share: all > 0 ? row.total / all : 0,
 			shown: names.get(row.name) ?? row.short_name,
 		}));

@@ -67,7 +67,7 @@ function Device(props: ViewProps & { memory: MemoryReply }) {
 	const parted = live && (at !== undefined || drawn.from !== undefined || steps !== undefined);
 	const asked = useReply<MemoryReply>(source, parted ? `traces/${trace.id}/memory` : undefined, at === undefined ? { ...stretch } : { at });
 	const moment: Reply<MemoryReply> = parted ? asked : { state: "ready", data: memory };
-	const opening = live && reach !== "all" && drawn.from === undefined && steps === undefined ? openingOf(timeline, device.peak_time_ns) : undefined;
+	const opening = reach !== "all" && drawn.from === undefined && steps === undefined ? openingOf(timeline, device.peak_time_ns) : undefined;
 	const chosen = moment.state === "ready" ? moment.data.devices.find((each) => each.device === device.device) : undefined;
 	return (
 		<>
@@ -113,7 +113,7 @@ function Device(props: ViewProps & { memory: MemoryReply }) {
 					))}
 				</ul>
 			)}
-			{(timeline.state !== "loading" || !live) && <Curve {...props} device={device} stretch={opening ?? stretch} marked={chosen} chosen={at !== undefined} />}
+			{timeline.state !== "loading" && <Curve {...props} device={device} stretch={opening ?? stretch} marked={chosen} chosen={at !== undefined} />}
 			<Await reply={moment} what="what holds memory">
 				{() =>
 					chosen && (

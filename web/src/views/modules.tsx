@@ -97,7 +97,7 @@ export function NoModules() {
 		<div class="empty">
 			<p>No module calls.</p>
 			<p>
-				Record them with <code>with_modules=True</code> or <code>opstrobe run --with-modules</code>.
+				Record them with <code>opstrobe run</code> or <code>with_modules=True</code>.
 			</p>
 		</div>
 	);

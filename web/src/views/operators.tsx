@@ -8,13 +8,13 @@ import type { DataSource } from "../data/source";
 import { formatCount, formatUs } from "../format/units";
 import { Calls } from "../widgets/calls";
 import { useRowChoice } from "../widgets/choice";
-import { timelineHref } from "../widgets/links";
+import { baseName, timelineHref } from "../widgets/links";
 import { StepView, useSameSteps } from "../widgets/step_choice";
 import { Table } from "../widgets/table";
 import type { Column } from "../widgets/table_model";
 import { Pairs } from "../widgets/tooltip";
 
-type Row = Operator & { stacks: number | null; steps: number; self: number; share: number };
+type Row = Operator & { stacks: number | null; self: number; share: number };
 
 const CALLS: Column<Row> = { id: "calls", title: "Calls", kind: "count", value: (row) => row.calls };
 const HOST: Column<Row>[] = [
@@ -29,8 +29,8 @@ const DEVICE: Column<Row>[] = [
 	{ id: "device_total", title: "Device total", kind: "us", value: (row) => row.device_total, total: "none", about: "Time of the device work that the operator and those inside it started" },
 ];
 const PER_STEP: Column<Row>[] = [
-	{ id: "step_calls", title: "Calls per step", kind: "number", hidden: true, value: (row) => row.calls / row.steps },
-	{ id: "step_self", title: "Per step", kind: "us", value: (row) => row.self / row.steps, about: "Self time over the number of steps, on the device where the trace has one" },
+	{ id: "step_calls", title: "Calls per step", kind: "number", hidden: true, value: (row) => row.step_calls },
+	{ id: "step_self", title: "Per step", kind: "us", value: (row) => row.step_self, about: "Mean over the steps of the self time in them, on the device where the trace has one" },
 ];
 const MEMORY: Column<Row>[] = [
 	{ id: "memory", title: "Memory", kind: "bytes", value: (row) => row.self_cpu_memory_bytes, about: "What the calls themselves allocated on the CPU, less what they freed" },
@@ -65,6 +65,8 @@ function columnsFor(reply: OperatorsReply, byShape: boolean): Column<Row>[] {
 		columns[0]!.groups = true;
 		columns.push({ id: "input_shape", title: "Input shapes", kind: "text", wide: true, groups: true, value: (row) => row.input_shape ?? null });
 	}
+	if (reply.operators.rows.some((row) => row.line !== null))
+		columns.push({ id: "line", title: "Line", kind: "text", value: (row) => row.line, shown: (row) => baseName(row.line ?? ""), about: "Line that makes the longest call" });
 	const [host_self, ...host] = HOST;
 	columns.push(CALLS, device ? DEVICE[0]! : host_self!);
 	columns.push({ id: "share", title: device ? "Of device" : "Of CPU", kind: "share", value: (row) => row.share, total: "sum", about: `Of the self time of all operators, on the ${device ? "device" : "CPU"}` });
@@ -118,7 +120,6 @@ function OperatorTable({ source, trace, reply, byShape }: { source: DataSource; 
 		return (byShape ? shapes.rows : operators.rows).map((row) => ({
 			...row,
 			stacks: stacks.per_operator[row.name] ?? null,
-			steps: Math.max(1, reply.steps.rows.length + reply.steps.left_out),
 			self: row[self],
 			share: all > 0 ? row[self] / all : 0,
 		}));

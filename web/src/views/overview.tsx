@@ -58,7 +58,7 @@ function BusyMachine({ views }: { views: OverviewReply }) {
 	if (!waited?.much) return null;
 	return (
 		<div class="banner" role="alert">
-			<strong>{`Steps waited for a CPU for ${percent(waited.ratio)} of their time`}</strong>, because other threads had it. Times are too long: record
+			<strong>{`Steps waited for a CPU for ${percent(waited.ratio)} of their time`}</strong>, because {waited.had_by} had it. Times are too long: record
 			again on an idle machine.
 		</div>
 	);

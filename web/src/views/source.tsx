@@ -96,7 +96,7 @@ function NoLines() {
 		<>
 			<p>No source lines.</p>
 			<p>
-				Record them with <code>with_stack=True</code> or <code>opstrobe run --with-stack</code>.
+				Record them with <code>opstrobe run</code> or <code>with_stack=True</code>.
 			</p>
 		</>
 	);

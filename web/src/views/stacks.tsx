@@ -25,13 +25,12 @@ const METRICS = [
 	{ id: "self_cpu", title: "CPU time" },
 	{ id: "self_device", title: "Device time" },
 ];
-// Only with a server: a report does not have them.
 const SAMPLED = { id: "sampled", title: "Sampled stacks" };
 const SAMPLED_ABOUT = "Wall-clock time of each thread, running or waiting, by samples of its Python stack";
 
 export function Stacks({ source, trace }: ViewProps) {
 	const [wanted, setMetric] = useParam("metric", "self_cpu");
-	const metric = wanted === "self_device" || (wanted === "sampled" && source.kind === "http") ? wanted : "self_cpu";
+	const metric = wanted === "self_device" || wanted === "sampled" ? wanted : "self_cpu";
 	const [placed, setPlaced] = useParam("backward", "under_forward");
 	const backward = placed === "as_run" ? "as_run" : undefined;
 	const [wrappers, setWrappers] = useParam("wrappers");
@@ -43,7 +42,7 @@ export function Stacks({ source, trace }: ViewProps) {
 	const offered: Record<string, boolean> = {
 		self_cpu: true,
 		self_device: ["kernel", "gpu_memcpy", "gpu_memset"].some((kind) => has?.events_by_kind[kind]),
-		sampled: source.kind === "http" && !!has?.metadata?.python_samples,
+		sampled: !!has?.metadata?.python_samples,
 	};
 	const tools = (
 		<>
@@ -167,7 +166,7 @@ function StackViews({ source, trace, stacks, metric }: StackViewsProps) {
 const NO_STACKS: Record<string, string> = {
 	self_cpu: "No CPU events in this trace.",
 	self_device: "No device time in the stacks of this trace.",
-	sampled: "No sampled stacks in this trace: a black box records them.",
+	sampled: "No sampled stacks in this trace: opstrobe run and the black box record them.",
 };
 
 function NoStacks({ metric }: { metric: string }) {

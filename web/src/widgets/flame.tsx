@@ -8,6 +8,7 @@ import { figureText, type Kind } from "../format/scale";
 import { formatPercent } from "../format/units";
 import { Chart, saveOf } from "./chart";
 import { type Box, type CallNode, findNodes, flameBoxes, nodeAt, pathOf } from "./flame_model";
+import { baseName } from "./links";
 import { useWidth } from "./size";
 import { type Hover, Pairs, Tooltip } from "./tooltip";
 
@@ -132,6 +133,7 @@ export function Flame(props: FlameProps) {
 			{hover && (
 				<Tooltip x={hover.x} y={hover.y}>
 					<strong class="long">{hover.item.name}</strong>
+					{hover.item.file !== null && <div class="long">{placeOf(hover.item)}</div>}
 					<Pairs pairs={pairsOf(hover.item)} />
 				</Tooltip>
 			)}
@@ -173,7 +175,8 @@ function FlameBox(props: BoxProps) {
 	const x = box.from * width;
 	const wide = Math.max(0.5, box.width * width - 1);
 	const room = Math.floor((wide - 6) / CHARACTER);
-	const label = box.merged > 0 ? `${box.merged} narrow frames` : box.node.name;
+	const name = frameName(box.node);
+	const label = box.merged > 0 ? `${box.merged} narrow frames` : name;
 	const kind = props.found ? " found" : props.dim ? " dim" : "";
 	return (
 		<g
@@ -190,11 +193,20 @@ function FlameBox(props: BoxProps) {
 			<rect x={x} y={y} width={wide} height={ROW - 1} rx={1.5} style={{ fill: box.merged > 0 ? "var(--kind-other)" : props.color }} />
 			{room >= 3 && box.merged === 0 && (
 				<text x={x + 4} y={y + 13} aria-hidden="true">
-					{shorten(box.node.name, room)}
+					{shorten(name, room)}
 				</text>
 			)}
 		</g>
 	);
+}
+
+function placeOf({ file, line }: CallNode): string {
+	return line === null ? `${file}` : `${file}:${line}`;
+}
+
+/** Returns the name of a frame. The code of a file outside of its functions is called "<module>" by Python in each file: its place says more. */
+function frameName(node: CallNode): string {
+	return node.name === "<module>" && node.file !== null ? placeOf({ ...node, file: baseName(node.file) }) : node.name;
 }
 
 /** Returns the part of a name that fits. For "path/to/train.py(12): forward" the end is most informative. */

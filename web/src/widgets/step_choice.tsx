@@ -24,12 +24,10 @@ export function useSameSteps(): { steps: string } {
 	return { steps: useSteps() ?? ALL };
 }
 
-/** Returns all steps, in the form of the API, if a view with sums opens on them: `steps` is undefined for the complete trace. A
- * report only has replies for that. */
+/** Returns all steps, in the form of the API, if a view with sums opens on them: `steps` is undefined for the complete trace. */
 export function useOpening(source: DataSource, trace: TraceEntry, opens: boolean): { loading: boolean; steps: string | undefined } {
-	const asks = opens && source.kind === "http";
-	const timeline = useReply<TimelineReply>(source, asks ? `traces/${trace.id}/timeline` : undefined);
-	return { loading: asks && timeline.state === "loading", steps: timeline.state === "ready" ? stepsToOpen(timeline.data) : undefined };
+	const timeline = useReply<TimelineReply>(source, opens ? `traces/${trace.id}/timeline` : undefined);
+	return { loading: opens && timeline.state === "loading", steps: timeline.state === "ready" ? stepsToOpen(timeline.data) : undefined };
 }
 
 function stepsToOpen(timeline: TimelineReply): string | undefined {
@@ -103,8 +101,12 @@ export function StepChoice({ source, trace, opening, opensOnSteps }: StepChoiceP
 	const [, setChosen] = useParam("steps");
 	const chosen = useSteps() ?? opening ?? "";
 	if (reply.state !== "ready") return null;
-	if (source.kind === "embedded" && chosen === "") return null; // a report only has replies for the complete trace
 	const numbers = stepNumbers(reply.data);
+	const toOpen = stepsToOpen(reply.data);
+	if (source.kind === "embedded" && (chosen === "" || chosen === toOpen)) {
+		// A report only has replies for the complete trace and for all steps.
+		return opensOnSteps && toOpen !== undefined ? <ChoiceOfReport steps={toOpen} chosen={chosen} /> : null;
+	}
 	if (numbers.length < 2) return null;
 	const [first = "", last = first] = chosen.split(":");
 	const options = (from: readonly string[]) => from.map((number) => <option key={number}>{number}</option>);
@@ -128,5 +130,18 @@ export function StepChoice({ source, trace, opening, opensOnSteps }: StepChoiceP
 				</label>
 			)}
 		</span>
+	);
+}
+
+function ChoiceOfReport({ steps, chosen }: { steps: string; chosen: string }) {
+	const [, setChosen] = useParam("steps");
+	return (
+		<label class="step-choice">
+			Steps{" "}
+			<select value={chosen} onChange={(event) => setChosen(event.currentTarget.value || ALL)}>
+				<option value="">Whole trace</option>
+				<option value={steps}>{steps.replace(":", " to ")}</option>
+			</select>
+		</label>
 	);
 }

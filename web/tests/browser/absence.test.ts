@@ -62,9 +62,9 @@ test("views without data name the options of both interfaces that record it", as
 	const advice = tab.page.getByRole("region", { name: "What to change" });
 	await advice.getByText("rules applied").first().waitFor();
 	expect(await advice.getByText("Percentages").count()).toBe(0); // without findings there are none
-	for (const [view, name, option] of [["modules", "with_modules", "--with-modules"], ["model", "with_modules", "--with-modules"], ["source", "with_stack", "--with-stack"], ["memory", "profile_memory", "--memory"]] as const) {
+	for (const [view, need] of [["modules", "opstrobe run or with_modules=True"], ["model", "opstrobe run or with_modules=True"], ["source", "opstrobe run or with_stack=True"], ["memory", "profile_memory=True or opstrobe run --memory"]] as const) {
 		await tab.page.goto(server.at(view, trace));
-		await tab.page.locator(".empty", { hasText: `${name}=True or opstrobe run ${option}` }).waitFor();
+		await tab.page.locator(".empty", { hasText: need }).waitFor();
 	}
 	await tab.close();
 	await server.stop();

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // How pages fill a window: what must be visible is, and parts that belong together are next to each other.
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { gunzipSync } from "node:zlib";
 import type { Browser, Locator } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { launch, Tab } from "./browser";
@@ -53,4 +57,24 @@ test("frames without a change are not bright in the dark theme", async () => {
 	const channels = [1, 3, 5].map((at) => parseInt(same.slice(at, at + 2), 16));
 	expect(Math.max(...channels)).toBeLessThan(180);
 	await tab.close();
+});
+
+test("modules whose paths begin alike have their names in the tree", async () => {
+	const folder = mkdtempSync(join(tmpdir(), "opstrobe-names-"));
+	const path = join(folder, "long.pt.trace.json");
+	writeFileSync(path, gunzipSync(readFileSync(recorded)).toString().replaceAll("features", "feature_extractor"));
+	const long = await Server.start(path);
+	const tab = await Tab.open(browser, long.at("modules", long.traces[0]!));
+	const cells = tab.page.locator(".grid-body [data-column=name]");
+	await cells.filter({ hasText: "feature_extractor.1" }).waitFor();
+	expect(await cells.locator(".split-end").count()).toBe(3);
+	for (const cell of await cells.all()) {
+		const [outer, inner] = [await box(cell), await box((await cell.locator(".split-end").count()) ? cell.locator(".split-end") : cell)];
+		expect([inner.y >= outer.y, inner.y + inner.height <= outer.y + outer.height, inner.x + inner.width <= outer.x + outer.width], await cell.innerText()).toEqual([true, true, true]);
+	}
+	await tab.shot("modules-with-long-paths");
+	await tab.close();
+	await long.stop();
+	rmSync(folder, { recursive: true });
+	tab.expectQuiet();
 });

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the timeline, stacks and the overview show first, of a program whose import takes longer than its steps.
+// What the timeline, stacks, memory and the overview show first, of a program whose import takes longer than its steps: from a server
+// and in a report.
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 import type { Browser } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { parseRoute } from "../../src/app/route";
 import { launch, Tab } from "./browser";
 import { readGrid } from "./grid";
-import { Server } from "./server";
+import { call, Server } from "./server";
 
 const folder = mkdtempSync(join(tmpdir(), "opstrobe-opening-"));
 const MS = 1000;
@@ -24,17 +26,21 @@ function program() {
 	];
 	for (let step = 0; step < 4; step++) {
 		const ts = (2000 + 100 * step) * MS;
-		traceEvents.push(event("user_annotation", `ProfilerStep#${step}`, ts, 100 * MS), event("cpu_op", "aten::mm", ts, 90 * MS));
+		const memory = { ...event("cpu_instant_event", "[memory]", ts + 1, 0), ph: "i", s: "t", args: { "Bytes": 1024, "Addr": 4096 * (step + 1), "Total Allocated": 1024 * (step + 1), "Device Type": 0, "Device Id": -1 } };
+		traceEvents.push(event("user_annotation", `ProfilerStep#${step}`, ts, 100 * MS), event("cpu_op", "aten::mm", ts, 90 * MS), memory);
 	}
 	return { traceEvents };
 }
 
 let browser: Browser;
 let server: Server;
+const trace = join(folder, "train.pt.trace.json");
+const report = join(folder, "report.html");
 beforeAll(async () => {
-	writeFileSync(join(folder, "train.pt.trace.json"), JSON.stringify(program()));
+	writeFileSync(trace, JSON.stringify(program()));
 	browser = await launch();
-	server = await Server.start(join(folder, "train.pt.trace.json"));
+	server = await Server.start(trace);
+	call("report", "-o", report, trace);
 });
 afterAll(async () => {
 	await server.stop();
@@ -42,40 +48,74 @@ afterAll(async () => {
 	rmSync(folder, { recursive: true });
 });
 
-test("the timeline opens on the steps, and a click shows the whole trace", async () => {
-	const tab = await Tab.open(browser, server.at("timeline", server.traces[0]!));
-	await tab.page.locator(".tl-canvas[aria-busy=false]").waitFor();
-	await tab.page.getByText("aten::mm").first().waitFor();
-	const rows = tab.page.locator(".tl-sums .grid-body [role=row]");
-	await rows.first().filter({ hasText: "aten::mm" }).waitFor();
-	await tab.shot("opening-timeline");
-	await tab.page.getByRole("button", { name: "Whole trace" }).click();
-	await rows.first().filter({ hasText: "import torch._dynamo" }).waitFor();
-	// A link to the complete trace says so.
-	await tab.page.waitForFunction(() => location.hash.includes("from=0"));
-	expect(Number(parseRoute(new URL(tab.page.url()).hash).params.get("to"))).toBeGreaterThanOrEqual(2_390_000_000);
-	await tab.page.reload();
-	await rows.first().filter({ hasText: "import torch._dynamo" }).waitFor();
-	await tab.close();
-	tab.expectQuiet();
-});
+describe.each(["server", "report"])("%s", (where) => {
+	const at = (view: string) => (where === "server" ? server.at(view, server.traces[0]!) : `${pathToFileURL(report).href}#/${view}`);
 
-test("stacks open on the steps and say so, and a click shows the whole trace", async () => {
-	const tab = await Tab.open(browser, server.at("stacks", server.traces[0]!));
-	const total = async (name: string) => (await readGrid(tab.page, "Functions")).rows.find((row) => row.name === name)?.total;
-	await tab.page.getByText("The graph shows the steps.").waitFor();
-	await tab.page.getByRole("grid", { name: "Functions" }).waitFor();
-	// The part of `main` before and after the steps is left out.
-	expect([await total("main"), await total("aten::mm"), await total("import torch._dynamo")]).toEqual(["400 ms", "360 ms", undefined]);
-	expect(await tab.page.getByLabel("Steps").inputValue()).toBe("0");
-	await tab.shot("opening-stacks");
-	await tab.page.locator(".tools").first().getByRole("button", { name: "Show all" }).click();
-	await expect.poll(() => total("import torch._dynamo")).toBe("2.00 s");
-	expect(await total("main")).toBe("2.41 s");
-	expect(await tab.page.getByText("The graph shows the steps.").count()).toBe(0);
-	expect(await tab.page.getByLabel("Steps").inputValue()).toBe("");
-	await tab.close();
-	tab.expectQuiet();
+	test("the timeline opens on the steps, and a click shows the whole trace", async () => {
+		const tab = await Tab.open(browser, at("timeline"));
+		await tab.page.locator(".tl-canvas[aria-busy=false]").waitFor();
+		await tab.page.getByText("aten::mm").first().waitFor();
+		const rows = tab.page.locator(".tl-sums .grid-body [role=row]");
+		await rows.first().filter({ hasText: "aten::mm" }).waitFor();
+		await tab.shot(`${where}-opening-timeline`);
+		// No step is chosen, and the trace is not shown whole.
+		const step = tab.page.locator(".tl-step option:checked");
+		expect(await step.textContent()).toBe("None");
+		await tab.page.getByRole("button", { name: "Whole trace" }).click();
+		await expect.poll(() => step.textContent()).toBe("Whole trace");
+		await rows.first().filter({ hasText: "import torch._dynamo" }).waitFor();
+		// A link to the complete trace says so.
+		await tab.page.waitForFunction(() => location.hash.includes("from=0"));
+		expect(Number(parseRoute(new URL(tab.page.url()).hash).params.get("to"))).toBeGreaterThanOrEqual(2_390_000_000);
+		await tab.page.reload();
+		await rows.first().filter({ hasText: "import torch._dynamo" }).waitFor();
+		await tab.close();
+		tab.expectQuiet();
+	});
+
+	test("stacks open on the steps and say so, and a click shows the whole trace", async () => {
+		const tab = await Tab.open(browser, at("stacks"));
+		const total = async (name: string) => (await readGrid(tab.page, "Functions")).rows.find((row) => row.name === name)?.total;
+		await tab.page.getByText("The graph shows the steps.").waitFor();
+		await tab.page.getByRole("grid", { name: "Functions" }).waitFor();
+		// The part of `main` before and after the steps is left out.
+		expect([await total("main"), await total("aten::mm"), await total("import torch._dynamo")]).toEqual(["400 ms", "360 ms", undefined]);
+		expect(await tab.page.getByLabel("Steps").inputValue()).toBe(where === "server" ? "0" : "0:3");
+		await tab.shot(`${where}-opening-stacks`);
+		await tab.page.locator(".tools").first().getByRole("button", { name: "Show all" }).click();
+		await expect.poll(() => total("import torch._dynamo")).toBe("2.00 s");
+		expect(await total("main")).toBe("2.41 s");
+		expect(await tab.page.getByText("The graph shows the steps.").count()).toBe(0);
+		expect(await tab.page.getByLabel("Steps").inputValue()).toBe("");
+		await tab.close();
+		tab.expectQuiet();
+	});
+
+	test("the overview lists the operators of the steps, and says so", async () => {
+		const tab = await Tab.open(browser, at("overview"));
+		const panel = tab.page.getByRole("region", { name: "Operators with the most time" });
+		await panel.getByText("of steps 0 to 3").waitFor();
+		expect(await panel.locator("li .name").allInnerTexts()).toEqual(["aten::mm"]);
+		await panel.scrollIntoViewIfNeeded();
+		await tab.shot(`${where}-opening-operators`);
+		await panel.getByRole("link", { name: "aten::mm" }).click();
+		await expect.poll(async () => (await readGrid(tab.page, "Operators")).rows.map((row) => row.host_self)).toEqual(["360 ms"]);
+		await tab.close();
+		tab.expectQuiet();
+	});
+
+	test("the curve of memory opens on the steps, and a click shows the whole trace", async () => {
+		const tab = await Tab.open(browser, at("memory"));
+		const curve = tab.page.locator(".line-chart .u-over");
+		await tab.page.getByText("The curve shows the steps.").waitFor();
+		await curve.waitFor();
+		await tab.page.getByRole("button", { name: "Show all" }).click();
+		await expect.poll(() => tab.page.getByText("The curve shows the steps.").count()).toBe(0);
+		await curve.waitFor();
+		expect(await tab.page.getByText("This is not in the report").count()).toBe(0);
+		await tab.close();
+		tab.expectQuiet();
+	});
 });
 
 test("a link to the stacks of an operator covers what the table covers", async () => {
@@ -83,19 +123,6 @@ test("a link to the stacks of an operator covers what the table covers", async (
 	await tab.page.getByRole("grid", { name: "Operators" }).getByText("aten::normal_").click();
 	await tab.page.getByRole("link", { name: "What calls it" }).click();
 	await tab.page.getByText(/^1\.00\ss, /).waitFor();
-	await tab.close();
-	tab.expectQuiet();
-});
-
-test("the overview lists the operators of the steps, and says so", async () => {
-	const tab = await Tab.open(browser, server.at("overview", server.traces[0]!));
-	const panel = tab.page.getByRole("region", { name: "Operators with the most time" });
-	await panel.getByText("of steps 0 to 3").waitFor();
-	expect(await panel.locator("li .name").allInnerTexts()).toEqual(["aten::mm"]);
-	await panel.scrollIntoViewIfNeeded();
-	await tab.shot("opening-operators");
-	await panel.getByRole("link", { name: "aten::mm" }).click();
-	await expect.poll(async () => (await readGrid(tab.page, "Operators")).rows.map((row) => row.host_self)).toEqual(["360 ms"]);
 	await tab.close();
 	tab.expectQuiet();
 });

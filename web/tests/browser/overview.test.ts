@@ -100,7 +100,7 @@ test("each gain has the share of waits for a CPU next to it", async () => {
 test("views without data are dimmed", async () => {
 	const tab = await Tab.open(browser, server.at("overview", server.traces[0]!));
 	await tab.page.locator("nav a.empty-view").first().waitFor();
-	expect(await tab.page.locator("nav a.empty-view").allInnerTexts()).toEqual(["Kernels", "Memory", "Modules", "Model", "Source", "Distributed", "Diff"]);
+	expect(await tab.page.locator("nav a.empty-view").allInnerTexts()).toEqual(["Kernels", "Roofline", "Memory", "Modules", "Model", "Source", "Distributed", "Diff"]);
 	const kernels = tab.page.locator("nav a.empty-view", { hasText: "Kernels" });
 	expect(await kernels.getAttribute("title")).toBe("Device work, and the operators that launched it. No data in this trace: record a program that uses a GPU, with the activity CUDA.");
 	await kernels.click();

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { parseRoute } from "../../src/app/route";
+import { violations } from "./axe";
 import { launch, Tab } from "./browser";
 import { type Served, Server } from "./server";
 
@@ -233,4 +234,19 @@ test("a diff leads to both timelines, step by step", async () => {
 	await tab.shot("timeline-diff");
 	await tab.close();
 	tab.expectQuiet();
+});
+
+test.each(["light", "dark"] as const)("axe finds nothing in timelines and differences in the %s theme", async (colorScheme) => {
+	for (const [view, query] of [
+		["timeline", ""],
+		["timeline", `with=${worker(1).id}&event=1`],
+		["diff", `base=${worker(1).id}`],
+	] as const) {
+		const tab = await Tab.open(browser, server.at(view, worker(0), query), { colorScheme });
+		await tab.page.locator(".grid, .pairs").first().waitFor();
+		await tab.page.waitForFunction(() => !document.body.innerText.includes("Loading"));
+		expect(await violations(tab.page), `${view} ${query}`).toEqual([]);
+		await tab.close();
+		tab.expectQuiet();
+	}
 });

@@ -7,7 +7,7 @@ import { promisify } from "node:util";
 import { root } from "./browser";
 
 /** What is tested: the command of the environment, else that of a build in the tree, else the one on the PATH. */
-const OPSTROBE = process.env.OPSTROBE ?? [join(root, "build/dev/src/cli/opstrobe")].find((path) => existsSync(path)) ?? "opstrobe";
+export const OPSTROBE = process.env.OPSTROBE ?? [join(root, "build/dev/src/cli/opstrobe")].find((path) => existsSync(path)) ?? "opstrobe";
 
 /** Traces that are not in the repository, where there are some. */
 export const shared = [process.env.OPSTROBE_TRACES ?? join(root, "../shared/traces")].find((path) => existsSync(path));

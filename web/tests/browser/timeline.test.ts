@@ -480,6 +480,7 @@ describe("the timeline", () => {
 	test("hits, arrows and the critical path are drawn", async () => {
 		const timeline = await Timeline.open(python);
 		await timeline.page.mouse.move(3, 3);
+		await timeline.idle();
 		let before = await timeline.picture();
 		const changes = async (what: string) => {
 			await expect.poll(async () => (await timeline.picture()) !== before, { message: what }).toBe(true);
