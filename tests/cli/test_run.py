@@ -710,6 +710,11 @@ def test_traces_are_not_overwritten(tmp_path, program, opstrobe):
     assert opstrobe("run", "--force", "-o", "made/trace.json", name).returncode == 0
     assert path.read_bytes() != before
     assert opstrobe("run", "-o", "/dev/null", name).returncode == 0
+    # A link to a device stays if nothing can be written there.
+    full = tmp_path / "full.json"
+    full.symlink_to("/dev/full")
+    assert "no space left on device" in opstrobe("run", "-o", full.name, name).stderr
+    assert full.is_symlink()
 
 
 def test_the_first_finding_is_named(tmp_path, program, opstrobe):

@@ -44,6 +44,7 @@ class Output:
         self._start = os.path.join(os.getcwd(), "")  # the user's directory, even if the program changes its own
         self._is_named = is_named
         self._overwrites = force
+        self._made: set[str] = set()  # files of size 0 that reserve() made
         if is_named and not force and os.path.isfile(self.path):
             raise FileExistsError(f"cannot write '{self.path}': the file exists; --force overwrites it")
 
@@ -57,13 +58,14 @@ class Output:
             path = stem + (f".{number}" if number > 1 else "") + self._ending
             with contextlib.suppress(FileExistsError):
                 os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+                self._made.add(path)
                 return path
         raise AssertionError
 
     def drop(self, path: str) -> None:
         """Removes the file made by `reserve` if nothing was written to it."""
         with contextlib.suppress(OSError):
-            if not self._overwrites and os.path.getsize(path) == 0:
+            if path in self._made and os.path.getsize(path) == 0:
                 os.unlink(path)
 
     def shown(self, path: str) -> str:
