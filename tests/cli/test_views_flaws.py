@@ -628,7 +628,7 @@ def test_advice_and_means_leave_out_the_same_first_step(opstrobe, tmp_path, firs
             events.append({"ph": "X", "cat": cat, "name": name, "pid": 1, "tid": 1, "ts": start, "dur": duration})
         at += length
     (tmp_path / "t.json").write_text(json.dumps({"traceEvents": events}))
-    assert ("means leave it out" in opstrobe("views", "t.json").stdout) == said
+    assert ("median, mean and p95 leave it out" in opstrobe("views", "t.json").stdout) == said
     base = json.loads(opstrobe("advise", "--format", "json", "t.json").stdout)["base"]
     assert ("(2 of 3 steps are steady; the mean step takes 1.00 ms)" in base["text"]) == said
     assert base["ms"] == pytest.approx(1, rel=0.01)

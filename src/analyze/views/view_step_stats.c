@@ -134,31 +134,37 @@ static enum ops_iteration_kind kind_of(const struct table *table, size_t step)
 	return table->views->steps.items[step].kind;
 }
 
+/* Counts the steps of a kind, and computes the other figures without the first step if it is apart: means leave it out, too. */
 static void find_kind(const struct table *table, enum ops_iteration_kind kind, struct view_step_kind *of)
 {
+	size_t from = view_averaged_from(table->views), count = 0;
 	double sum_ns = 0;
 
 	*of = (struct view_step_kind){0};
-	for (size_t i = 0; i < table->count; i++)
-		if (kind_of(table, i) == kind)
-			sum_ns += table->scratch[of->count++] = step_length_ns(&table->views->steps.items[i]);
-	if (!of->count)
+	for (size_t i = 0; i < table->count; i++) {
+		of->count += kind_of(table, i) == kind;
+		if (i >= from && kind_of(table, i) == kind)
+			sum_ns += table->scratch[count++] = step_length_ns(&table->views->steps.items[i]);
+	}
+	if (!count)
 		return;
-	of->mean_ns = sum_ns / (double)of->count;
-	of->median_ns = ops_median(table->scratch, of->count);
-	of->p95_ns = ops_quantile(table->scratch, of->count, 0.95);
-	for (size_t i = 0; i < of->count; i++)
+	of->mean_ns = sum_ns / (double)count;
+	of->median_ns = ops_median(table->scratch, count);
+	of->p95_ns = ops_quantile(table->scratch, count, 0.95);
+	for (size_t i = 0; i < count; i++)
 		table->scratch[i] = fabs(table->scratch[i] - of->median_ns);
-	of->deviation_ns = OPS_DEVIATION_OF_MAD * ops_median(table->scratch, of->count);
+	of->deviation_ns = OPS_DEVIATION_OF_MAD * ops_median(table->scratch, count);
 }
 
 /* A step is compared with those of its kind: a prefill takes longer than a decode. */
 static void find_lengths(const struct table *table, struct view_step_stats *stats)
 {
-	for (size_t i = 0; i < table->count; i++)
-		table->scratch[i] = step_length_ns(&table->views->steps.items[i]);
-	stats->median_ns = ops_median(table->scratch, table->count);
-	stats->p95_ns = ops_quantile(table->scratch, table->count, 0.95);
+	size_t from = view_averaged_from(table->views), count = table->count - from;
+
+	for (size_t i = 0; i < count; i++)
+		table->scratch[i] = step_length_ns(&table->views->steps.items[from + i]);
+	stats->median_ns = ops_median(table->scratch, count);
+	stats->p95_ns = ops_quantile(table->scratch, count, 0.95);
 	for (int kind = 0; kind < OPS_ITERATION_KIND_COUNT; kind++)
 		find_kind(table, (enum ops_iteration_kind)kind, &stats->kinds[kind]);
 	for (size_t i = 0; i < table->count; i++) {

@@ -35,7 +35,7 @@ static void put_kinds(struct page *page, const struct view_step_stats *stats)
 	}
 }
 
-/* Names the first step if means leave it out. */
+/* Names the first step if the figures of all steps leave it out. */
 static void put_apart(struct page *page)
 {
 	const struct view_step *first = page->views->steps.items;
@@ -46,7 +46,7 @@ static void put_apart(struct page *page)
 	ops_format_duration(time, (double)view_step_shown_ns(first, VIEW_TIME_COUNT));
 	ops_buffer_printf(&page->out, page->markdown ? " The first step, " : "\nthe first step, ");
 	page_name(page, first->name, 20, false);
-	ops_buffer_printf(&page->out, ", takes %s; means leave it out%s", time, page->markdown ? "." : "");
+	ops_buffer_printf(&page->out, ", takes %s; median, mean and p95 leave it out%s", time, page->markdown ? "." : "");
 }
 
 /* Writes "13 steps: median 1.841 ms, mean 1.921 ms, p95 5.400 ms", the range, and the kinds of iterations. */

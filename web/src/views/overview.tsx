@@ -67,7 +67,7 @@ function BusyMachine({ views }: { views: OverviewReply }) {
 function Figures({ source, trace, views }: { source: DataSource; trace: TraceEntry; views: OverviewReply }) {
 	const { breakdown, apart, rows, median, p95, from, kinds, waited_for_cpu: waited } = views.steps;
 	const { average } = breakdown;
-	const first = apart === null ? "" : `; the first, ${formatUs(rows[0]!.total)}, is not in the means`;
+	const first = apart === null ? "" : `; median, mean and p95 leave out the first, ${formatUs(rows[0]!.total)}`;
 	const step = from === "iterations" ? "iteration" : "step";
 	const busiest = views.gpus.reduce<Gpu | undefined>((best, gpu) => ((gpu.utilization_ratio ?? 0) > (best?.utilization_ratio ?? -1) ? gpu : best), undefined);
 	const gpuNote = views.gpus.length > 1 ? `the busiest of ${views.gpus.length}` : (deviceName(views, busiest?.id) ?? "of all steps");
@@ -275,7 +275,7 @@ function Utilization({ gpu }: { gpu: Gpu }) {
 
 /** Like stacks, those of the steps, unless they are nearly all of the trace: the figures above are of steps, too. */
 function TopOperators({ source, trace }: { source: DataSource; trace: TraceEntry }) {
-	const { loading, steps } = useOpening(source, trace, true);
+	const { loading, steps } = useOpening(source, trace);
 	const reply = useReply<OperatorsReply>(source, loading ? undefined : `traces/${trace.id}/views`, { parts: "flags,steps,operators,operators_by_input_shape,call_stacks", steps });
 	return (
 		<section class="panel" aria-label="Operators with the most time">
