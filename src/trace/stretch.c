@@ -13,6 +13,7 @@
 #include "base/fault.h"
 #include "base/intern.h"
 #include "trace/kinds.h"
+#include "trace/table.h"
 
 struct cutter {
 	const struct ops_trace *trace;
@@ -129,12 +130,25 @@ static bool stretch_is_around(const struct cutter *cutter, uint32_t row)
 	       (cutter->open_to ? e->end_ns[row] >= cutter->last_ns : e->end_ns[row] >= cutter->cut->to_ns);
 }
 
+/* Keeps which row of the complete trace each row of the part was: `made` has their refs in the part. */
+static enum ops_code stretch_note_rows(const uint32_t *refs, const uint32_t *made, size_t count, struct ops_trace *part,
+                                       struct ops_error *error)
+{
+	part->whole_rows = ops_realloc_array(NULL, part->events.count + 1, sizeof(*part->whole_rows));
+	if (!part->whole_rows)
+		return ops_fault_memory(error);
+	for (size_t i = 0; i < count; i++)
+		if (!(refs[i] & OPS_MEMORY_REF))
+			part->whole_rows[made[i]] = refs[i];
+	return OPS_OK;
+}
+
 static enum ops_code stretch_make(struct cutter *cutter, struct ops_trace **ret_trace, struct ops_error *error)
 {
 	struct ops_trace_part part = {.trace = cutter->trace};
 	size_t count;
 	const struct ops_memory_record *memory = ops_trace_memory(cutter->trace, &count);
-	uint32_t *refs = ops_realloc_array(NULL, cutter->events->count + count + 1, sizeof(*refs));
+	uint32_t *refs = ops_realloc_array(NULL, cutter->events->count + count + 1, sizeof(*refs)), *made = NULL;
 	enum ops_code code;
 	bool around;
 
@@ -159,8 +173,12 @@ static enum ops_code stretch_make(struct cutter *cutter, struct ops_trace **ret_
 		if (cutter->tracks[memory[i].track] && is_within(cutter->cut, memory[i].time_ns, memory[i].time_ns))
 			refs[part.ref_count++] = i | OPS_MEMORY_REF;
 	part.refs = refs;
-	code = ops_trace_merge(&part, 1, NULL, ret_trace, error);
+	made = ops_realloc_array(NULL, part.ref_count + 1, sizeof(*made));
+	code = made ? ops_trace_merge(&part, 1, made, ret_trace, error) : ops_fault_memory(error);
+	if (!code && (code = stretch_note_rows(refs, made, part.ref_count, *ret_trace, error)))
+		ops_trace_unref(*ret_trace);
 	ops_free(refs);
+	ops_free(made);
 	return code;
 }
 

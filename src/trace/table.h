@@ -91,6 +91,7 @@ struct ops_trace {
 	OPS_ARRAY(struct ops_note) notes;
 	OPS_ARRAY(struct ops_metadata_entry) metadata;
 	struct ops_trace_info info; /* its texts are strings of the trace */
+	uint32_t *whole_rows;       /* see ops_trace_whole_row(); NULL: not made by ops_trace_cut() */
 };
 
 /* Adds to the count of a kind of notes. Returns false if out of memory. */

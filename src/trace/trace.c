@@ -46,6 +46,7 @@ static void trace_free(struct ops_trace *trace)
 	OPS_ARRAY_RELEASE(&trace->memory_stacks);
 	OPS_ARRAY_RELEASE(&trace->roles);
 	OPS_ARRAY_RELEASE(&trace->tracks);
+	ops_free(trace->whole_rows);
 	ops_intern_release(&trace->inputs);
 	ops_intern_release(&trace->strings);
 	ops_free(trace);
@@ -87,6 +88,11 @@ bool ops_trace_note(struct ops_trace *trace, enum ops_note_kind kind, uint64_t c
 const struct ops_events *ops_trace_events(const struct ops_trace *trace)
 {
 	return &trace->events;
+}
+
+uint32_t ops_trace_whole_row(const struct ops_trace *trace, uint32_t row)
+{
+	return trace->whole_rows ? trace->whole_rows[row] : row;
 }
 
 const struct ops_trace_info *ops_trace_info(const struct ops_trace *trace)

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include <opstrobe/internal/pack.h>
+#include <opstrobe/internal/trace.h>
 #include <opstrobe/merge.h>
 #include <opstrobe/read.h>
 
@@ -97,6 +98,25 @@ static void device_work_goes_with_its_call(void **state)
 	part = cut(trace, (struct ops_trace_cut){from, to, NULL, 0});
 	assert_int_equal(ops_trace_events(part)->count, 2);
 	assert_true(has(part, "ProfilerStep#2") && has(part, "b"));
+	ops_trace_unref(part);
+	ops_trace_unref(trace);
+}
+
+static void rows_have_numbers_in_the_complete_trace(void **state)
+{
+	struct ops_trace *trace = read_text(text), *part;
+	int64_t from, to;
+
+	(void)state;
+	assert_true(ops_trace_steps(trace, 2, 2, &from, &to));
+	part = cut(trace, (struct ops_trace_cut){from, to, NULL, 0});
+	for (uint32_t row = 0; row < ops_trace_events(part)->count; row++) {
+		uint32_t whole = ops_trace_whole_row(part, row);
+
+		assert_int_not_equal(whole, row);
+		assert_int_equal(ops_trace_events(trace)->start_ns[whole], ops_trace_events(part)->start_ns[row]);
+		assert_int_equal(ops_trace_whole_row(trace, whole), whole);
+	}
 	ops_trace_unref(part);
 	ops_trace_unref(trace);
 }
@@ -375,6 +395,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_span_of_the_session_is_clipped),
 		cmocka_unit_test(device_work_goes_with_its_call),
+		cmocka_unit_test(rows_have_numbers_in_the_complete_trace),
 		cmocka_unit_test(steps_of_old_files_are_operators),
 		cmocka_unit_test(threads_take_their_device_work),
 		cmocka_unit_test(merged_ranks_have_no_rank),

@@ -18,6 +18,9 @@ extern "C" {
 /* Returns the call stack that the file gives each memory record, as in ops_events.call_stack: a string id, or OPS_NONE. Returns
  * NULL if no record has one. */
 const uint32_t *ops_trace_memory_stacks(const struct ops_trace *trace);
+/* Returns the row that an event of a part, a trace that ops_trace_cut() made, has in the complete trace, for links into that; the same
+ * row for other traces. */
+uint32_t ops_trace_whole_row(const struct ops_trace *trace, uint32_t row);
 /* Computes the number of each link, from 1, as files and viewers number them: in the order in which the events that they point to
  * end. Returns false if out of memory. */
 bool ops_trace_number_links(const struct ops_trace *trace, uint32_t *ret_numbers);

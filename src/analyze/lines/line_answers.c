@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include <opstrobe/internal/format.h>
+#include <opstrobe/internal/trace.h>
 
 #include "analyze/events/event_table.h"
 #include "analyze/lines/line_costs.h"
@@ -127,7 +128,7 @@ static struct place_row line_answers_row_of(const struct line_costs *costs, cons
 		.self_ns = line->self_ns,
 		.device_ns = line->device_ns,
 		.bytes = line->allocated_bytes,
-		.longest = line->longest == OPS_NONE ? RESULT_NULL : (int64_t)line->longest,
+		.longest = line->longest == OPS_NONE ? RESULT_NULL : (int64_t)ops_trace_whole_row(costs->trace, line->longest),
 		.is_library = costs->files.items[line->file].is_library,
 	};
 }

@@ -5,6 +5,8 @@
 #include <math.h>
 #include <string.h>
 
+#include <opstrobe/internal/trace.h>
+
 #include "analyze/format.h"
 #include "analyze/roofline/roofline.h"
 #include "analyze/tables.h"
@@ -158,6 +160,7 @@ static void write_json(const struct roofline *roofline, size_t rows, struct ops_
 	for (size_t i = 0; i < rows; i++) {
 		struct answer_row row = answer_of(&roofline->rows.items[i]);
 
+		row.event = ops_trace_whole_row(roofline->trace, (uint32_t)row.event);
 		result_object_json(&table_roofline_row, BY_SHAPE, &row, &json);
 	}
 	ops_json_close(&json, ']');

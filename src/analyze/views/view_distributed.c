@@ -7,6 +7,7 @@
  */
 #include "analyze/views/view_distributed.h"
 
+#include <opstrobe/internal/trace.h>
 #include <opstrobe/internal/views.h>
 
 #include <math.h>
@@ -698,6 +699,9 @@ bool view_worker_init(struct view_worker *worker, const struct ops_rank *about, 
 	done = worker->overlaps && worker->waits && worker->lates && worker->order && worker->names && worker->keys && worker->operations &&
 	       measure_overlaps(worker) && keep_texts(worker) &&
 	       view_collectives_find_kinds(&worker->views, &worker->texts, worker->keys);
+	/* Rows are only links from now on, into the complete trace. */
+	for (size_t i = 0; i < worker->views.collectives.count; i++)
+		worker->views.collectives.items[i].row = ops_trace_whole_row(worker->views.trace, worker->views.collectives.items[i].row);
 	ops_views_forget_trace(&worker->views);
 	return done;
 }

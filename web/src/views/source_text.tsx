@@ -15,8 +15,6 @@ const SPARE = 20;
 
 interface SourceTextProps {
 	trace: string;
-	/** Whether rows belong to the complete trace, so that links to its timeline work. */
-	linked: boolean;
 	lines: readonly SourceLine[];
 	/** undefined: the text is unavailable. */
 	text: string | undefined;
@@ -31,7 +29,7 @@ interface Shown {
 	cost: SourceLine | undefined;
 }
 
-export function SourceText({ trace, linked, lines, text, chosen, all_us }: SourceTextProps) {
+export function SourceText({ trace, lines, text, chosen, all_us }: SourceTextProps) {
 	const box = useRef<HTMLDivElement>(null);
 	const [top, setTop] = useState(0);
 	const [height, setHeight] = useState(800);
@@ -98,7 +96,7 @@ export function SourceText({ trace, linked, lines, text, chosen, all_us }: Sourc
 							</span>
 						))}
 						<span role="cell" class="number">
-							{linked && line.cost && line.cost.row !== null ? (
+							{line.cost && line.cost.row !== null ? (
 								<a href={timelineHref(trace, { row: line.cost.row })} title={costTitle(line.cost, all_us)} aria-label={`Line ${line.number} in the timeline`}>
 									{line.number}
 								</a>
