@@ -53,20 +53,26 @@ static const char *const requests[] = {
 	"analyses/key_averages",
 };
 
-/* Those of views that open on the steps if these are only part of the trace: "&steps=0%3A4" follows. */
+/* Those of views that open on the steps if these are only part of the trace: "steps=0%3A4" follows. */
 static const char *const step_requests[] = {
+	"modules",
+	"lines",
 	"stacks?metric=self_cpu",
 	"stacks?metric=self_device",
 	"stacks?metric=sampled",
 	"views?parts=flags%2Csteps%2Coperators%2Coperators_by_input_shape%2Ccall_stacks",
+	"views?parts=flags%2Csteps%2Ctensor_cores%2Ckernels%2Ckernels_by_op%2Ckernels_by_category",
+	"roofline?by=operator",
+	"roofline?by=shape",
+	"roofline?by=kernel",
 };
 
 /* Requests for the traces of a run together. */
 static const char *const run_requests[] = {"advice", "distributed", "analyses/idle_time_breakdown"};
 
-/* A range of the timeline, in ns; empty: none. */
+/* A range of the timeline; empty: none. */
 struct span {
-	double from, to;
+	int64_t from_ns, to_ns;
 };
 
 struct report {
@@ -404,78 +410,35 @@ static enum ops_code embed_timeline(struct report *report, struct ops_error *err
 
 /* --- the steps -------------------------------------------------------------------------------------------------------- */
 
-/* The steps of a timeline. */
-struct step_extent {
-	int64_t first, last; /* numbers; -1: none */
-	int64_t start_ns, end_ns;
-};
-
-static struct step_extent report_find_steps(struct ops_string timeline)
-{
-	static const char prefix[] = "\"ProfilerStep#";
-	struct step_extent found = {.first = -1, .last = -1, .start_ns = INT64_MAX};
-	struct ops_string list = {0}, step, name, number;
-	struct ops_json_walk steps;
-	int64_t value;
-
-	ops_json_find_member(timeline, "steps", &list);
-	steps = ops_json_walk(list.bytes, list.size);
-	while (ops_json_next_element(&steps, &step)) {
-		int64_t start_ns = ops_json_integer_of(step, "start_ns", 0), end_ns = ops_json_integer_of(step, "end_ns", 0);
-
-		found.start_ns = start_ns < found.start_ns ? start_ns : found.start_ns;
-		found.end_ns = end_ns > found.end_ns ? end_ns : found.end_ns;
-		if (!ops_json_find_typed(step, "name", '"', &name))
-			continue;
-		value = ops_string_starts(name, prefix) ? (int64_t)sizeof(prefix) - 1 : 1;
-		number = (struct ops_string){name.bytes + value, name.size - (size_t)value - 1};
-		if (!ops_json_parse_integer(number, &value) || value < 0)
-			continue;
-		found.first = found.first < 0 || value < found.first ? value : found.first;
-		found.last = value > found.last ? value : found.last;
-	}
-	return found;
-}
-
-/* Returns the range on which views over time open: the steps with a margin, if they are a small part of the trace, as
- * web/src/data/steps_apart.ts and fitSpan() of web/src/timeline/viewport.ts compute it. */
-static struct span opening_of(const struct step_extent *steps, double duration_ns)
-{
-	double length = (double)(steps->end_ns - steps->start_ns), margin = fmax(length * 0.05, 10);
-	double from = (double)steps->start_ns - margin, to = (double)steps->end_ns + margin;
-	double most = fmax(duration_ns, 10), shown = fmin(fmax(to - from, 10), most);
-
-	if (steps->start_ns > steps->end_ns || length >= 0.75 * duration_ns)
-		return (struct span){0, 0};
-	from = fmin(fmax((from + to) / 2 - shown / 2, 0), most - shown);
-	return (struct span){from, from + shown};
-}
-
-static enum ops_code embed_range(struct report *report, double from, double to, struct ops_error *error)
+static enum ops_code embed_range(struct report *report, int64_t from_ns, int64_t to_ns, struct ops_error *error)
 {
 	char address[ID_MAX + 128];
 
-	snprintf(address, sizeof(address), "traces/%s/timeline/range?from=%.0f&limit=1000&to=%.0f", report->id, floor(from), ceil(to));
+	snprintf(address, sizeof(address), "traces/%s/timeline/range?from=%" PRId64 "&limit=1000&to=%" PRId64, report->id, from_ns, to_ns);
 	return embed(report, address, error);
 }
 
-/* Embeds what the views show that open on the steps. */
+/* Embeds what the views show that open on the steps, if these are only part of the trace. */
 static enum ops_code embed_steps(struct report *report, struct ops_error *error)
 {
-	struct ops_string timeline = {report->timeline.body, report->timeline.size};
-	struct step_extent steps = report_find_steps(timeline);
-	char address[ID_MAX + 256], range[64] = "";
-	enum ops_code code = OPS_OK;
+	struct ops_string opening, steps;
+	char address[ID_MAX + 256];
+	enum ops_code code;
+	const char *colon;
 
-	report->opening = opening_of(&steps, (double)ops_json_integer_of(timeline, "duration_ns", 0));
-	if (report->opening.to > 0)
-		code = embed_range(report, report->opening.from, report->opening.to, error);
-	if (code || steps.first < 0 || !ops_json_is_true(timeline, "steps_are_part"))
-		return code;
-	if (steps.last > steps.first)
-		snprintf(range, sizeof(range), "%%3A%" PRId64, steps.last);
+	if (!ops_json_find_typed((struct ops_string){report->timeline.body, report->timeline.size}, "opening", '{', &opening) ||
+	    !ops_json_find_typed(opening, "steps", '"', &steps))
+		return OPS_OK;
+	report->opening = (struct span){ops_json_integer_of(opening, "from_ns", 0), ops_json_integer_of(opening, "to_ns", 0)};
+	code = embed_range(report, report->opening.from_ns, report->opening.to_ns, error);
+	steps = (struct ops_string){steps.bytes + 1, steps.size - 2};
+	colon = memchr(steps.bytes, ':', steps.size);
 	for (size_t i = 0; !code && i < sizeof(step_requests) / sizeof(step_requests[0]); i++) {
-		snprintf(address, sizeof(address), "traces/%s/%s&steps=%" PRId64 "%s", report->id, step_requests[i], steps.first, range);
+		int first = (int)(colon ? (size_t)(colon - steps.bytes) : steps.size);
+
+		snprintf(address, sizeof(address), "traces/%s/%s%csteps=%.*s%s%.*s", report->id, step_requests[i],
+		         strchr(step_requests[i], '?') ? '&' : '?', first, steps.bytes, colon ? "%3A" : "",
+		         colon ? (int)steps.size - first - 1 : 0, colon ? colon + 1 : "");
 		code = embed(report, address, error);
 	}
 	return code;
@@ -506,7 +469,7 @@ static enum ops_code embed_memory(struct report *report, struct ops_error *error
 	char address[ID_MAX + 128], opening[64];
 	enum ops_code code;
 
-	snprintf(opening, sizeof(opening), "&from=%.0f&to=%.0f", floor(report->opening.from), ceil(report->opening.to));
+	snprintf(opening, sizeof(opening), "&from=%" PRId64 "&to=%" PRId64, report->opening.from_ns, report->opening.to_ns);
 	snprintf(address, sizeof(address), "traces/%s/memory", report->id);
 	code = report_get(report, address, &reply, error);
 	if (code)
@@ -516,7 +479,7 @@ static enum ops_code embed_memory(struct report *report, struct ops_error *error
 		list = ops_json_walk(devices.bytes, devices.size);
 		while (!code && ops_json_next_element(&list, &entry) && ops_json_find_member(entry, "device", &name)) {
 			code = embed_device(report, "curve", name, "", error);
-			if (!code && report->opening.to > 0)
+			if (!code && report->opening.to_ns > 0)
 				code = embed_device(report, "curve", name, opening, error);
 			if (!code)
 				code = embed_device(report, "blocks", name, "&limit=10000", error);
@@ -535,7 +498,7 @@ static enum ops_code embed_trace(struct report *report, struct ops_string entry,
 	if (!code)
 		code = write_element(report, address, &report->timeline, error);
 	if (!code)
-		code = embed_range(report, 0, (double)ops_json_integer_of((struct ops_string){report->timeline.body, report->timeline.size}, "duration_ns", 0), error);
+		code = embed_range(report, 0, ops_json_integer_of((struct ops_string){report->timeline.body, report->timeline.size}, "duration_ns", 0), error);
 	if (!code)
 		code = embed_steps(report, error);
 	for (size_t i = 0; !code && i < sizeof(requests) / sizeof(requests[0]); i++) {

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -313,6 +314,48 @@ static void test_no_events_and_odd_times(void **state)
 	ops_trace_unref(trace);
 }
 
+/* Checks that the description has a member with this text. */
+static void check_opening(struct ops_builder *b, const char *wanted)
+{
+	struct ops_trace *trace = scene_close(b);
+	struct ops_timeline *timeline = timeline_of(trace);
+	size_t size;
+	char *answer;
+
+	assert_int_equal(ops_timeline_json(timeline, &answer, &size, NULL), OPS_OK);
+	if (!strstr(answer, wanted))
+		fail_msg("%s is not in %s", wanted, answer);
+	ops_free(answer);
+	ops_timeline_free(timeline);
+	ops_trace_unref(trace);
+}
+
+static void test_opening(void **state)
+{
+	struct ops_builder *b = scene_open();
+
+	(void)state;
+	scene_op(b, 0, "aten::a", 0, 10000);
+	scene_range(b, 0, "ProfilerStep#7", 11000, 13000);
+	scene_range(b, 0, "ProfilerStep#8", 13000, 15000);
+	scene_op(b, 0, "aten::a", 15000, 15100);
+	check_opening(b, "\"opening\":{\"steps\":\"7:8\",\"from_ns\":10800,\"to_ns\":15100}");
+
+	b = scene_open();
+	scene_op(b, 0, "aten::a", 0, 1000);
+	scene_range(b, 0, "ProfilerStep#2", 2000, 4000);
+	check_opening(b, "\"opening\":{\"steps\":\"2\",\"from_ns\":1900,\"to_ns\":4000}");
+
+	b = scene_open();
+	scene_op(b, 0, "aten::a", 0, 10);
+	scene_range(b, 0, "ProfilerStep#2", 20, 4000);
+	check_opening(b, "\"opening\":null");
+
+	b = scene_open();
+	scene_op(b, 0, "aten::a", 0, 10);
+	check_opening(b, "\"opening\":null");
+}
+
 /* Operators that overlap in part take their time off the one around them once. */
 static void test_range_of_overlapping_children(void **state)
 {
@@ -374,7 +417,7 @@ int main(void)
 		cmocka_unit_test(test_wrappers_fold),
 		cmocka_unit_test(test_chain_of_overlaps), cmocka_unit_test(test_many_at_once),
 		cmocka_unit_test(test_no_events_and_odd_times), cmocka_unit_test(test_range_of_overlapping_children),
-		cmocka_unit_test(test_without_memory),
+		cmocka_unit_test(test_opening),           cmocka_unit_test(test_without_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

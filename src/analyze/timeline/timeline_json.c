@@ -6,11 +6,15 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <opstrobe/merge.h>
+
 #include "analyze/events/event_table.h"
 #include "analyze/timeline/timeline.h"
 #include "base/fault.h"
 #include "base/sum.h"
 #include "derive/steps.h"
+
+#define MARGIN_SHARE 20 /* a twentieth of the range on each side */
 
 const char *timeline_kind_name(int kind)
 {
@@ -89,11 +93,42 @@ static void timeline_json_write_steps(const struct ops_timeline *timeline, struc
 			timeline_write_string(timeline, json, "name", timeline->events->name[step->row]);
 			ops_json_member(json, "row", step->row);
 		}
+		ops_json_member(json, "number", step->number);
 		ops_json_member(json, "start_ns", timeline_since(timeline, step->start_ns));
 		ops_json_member(json, "end_ns", timeline_since(timeline, step->end_ns));
 		ops_json_close(json, '}');
 	}
 	ops_json_close(json, ']');
+}
+
+/* Writes what views open on: the steps, unless they are nearly all of the trace. Views over time have a margin around them. */
+static void timeline_json_write_opening(const struct ops_timeline *timeline, struct ops_json_writer *json)
+{
+	const struct ops_steps *steps = ops_steps_of(timeline->trace);
+	int64_t from_ns, to_ns, margin_ns, first = INT64_MAX, last = -1;
+	char numbers[48];
+
+	if (!steps || !ops_steps_are_part(timeline->trace) || !ops_trace_steps(timeline->trace, 0, INT64_MAX, &from_ns, &to_ns)) {
+		ops_json_key(json, "opening");
+		ops_json_raw(json, "null", 4);
+		return;
+	}
+	for (size_t i = 0; i < steps->list.count; i++) {
+		int64_t number = steps->list.items[i].number;
+
+		first = number < first ? number : first;
+		last = number > last ? number : last;
+	}
+	margin_ns = ops_difference(to_ns, from_ns) / MARGIN_SHARE;
+	margin_ns += !margin_ns;
+	from_ns = ops_difference(timeline_since(timeline, from_ns), margin_ns);
+	to_ns = ops_difference(timeline_since(timeline, to_ns), -margin_ns);
+	ops_json_member_open(json, "opening", '{');
+	ops_json_key(json, "steps");
+	ops_json_text(json, numbers, (size_t)snprintf(numbers, sizeof(numbers), first < last ? "%" PRId64 ":%" PRId64 : "%" PRId64, first, last));
+	ops_json_member(json, "from_ns", from_ns > 0 ? from_ns : 0);
+	ops_json_member(json, "to_ns", to_ns < timeline->duration_ns ? to_ns : timeline->duration_ns);
+	ops_json_close(json, '}');
 }
 
 static void timeline_json_write_extent(const struct ops_timeline *timeline, struct ops_json_writer *json)
@@ -127,8 +162,7 @@ enum ops_code ops_timeline_json(const struct ops_timeline *timeline, char **ret_
 	timeline_tracks_write(timeline, &json);
 	timeline_counters_write(timeline, &json);
 	timeline_json_write_steps(timeline, &json);
-	ops_json_key(&json, "steps_are_part");
-	ops_json_bool(&json, ops_steps_are_part(timeline->trace));
+	timeline_json_write_opening(timeline, &json);
 	ops_json_close(&json, '}');
 	return ops_buffer_detach(&out, OPS_OK, ret_text, ret_size, error);
 }

@@ -327,12 +327,18 @@ export interface AdviceReply {
 	summary: string;
 }
 
+/** What views open on: the steps, in the form of the API, and their range with a margin. Absent: the complete trace. */
+export interface Opening {
+	steps: string;
+	from_ns: number;
+	to_ns: number;
+}
+
 /** The members of the reply of `timeline` that the views read. */
 export interface TimelineReply {
 	duration_ns: number;
-	steps: { name: string; row: number | null; start_ns: number; end_ns: number }[];
-	/** Sums over the steps and over the trace differ, because the steps are not nearly all of it. */
-	steps_are_part: boolean;
+	steps: { name: string; row: number | null; number: number; start_ns: number; end_ns: number }[];
+	opening: Opening | null;
 }
 
 export interface TableReply {

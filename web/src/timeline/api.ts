@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Replies below traces/{id}/timeline; docs/openapi.yaml describes them. Times are nanoseconds since the origin.
+import type { Opening } from "../data/replies";
 
 export interface Track {
 	id: number;
@@ -54,6 +55,7 @@ export interface TimelineReply {
 	tracks: Track[];
 	counters: Counter[];
 	steps: Step[];
+	opening: Opening | null;
 }
 
 export interface CounterTile {

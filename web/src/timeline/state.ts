@@ -3,7 +3,6 @@
 // The state of the timeline: everything that its components read and change, and that is kept in the address.
 import { computed, type ReadonlySignal, type Signal, signal } from "@preact/signals";
 import type { DataSource } from "../data/source";
-import { stepsApart } from "../data/steps_apart";
 import { TileStore } from "../data/tile_store";
 import type { Tile } from "../data/tiles";
 import { type Align, alignAtFirst, type CommonStep, commonSteps, shiftsOf } from "./align";
@@ -12,7 +11,7 @@ import { LINE } from "./layout";
 import { type CounterPiece, counterLoader, tileLoader } from "./load";
 import type { ColorMode, KindClass } from "./palette";
 import { ownNumber, type Part, partOf, Translator } from "./parts";
-import { fitSpan, type Span } from "./viewport";
+import type { Span } from "./viewport";
 
 /** A box, or an event, with its position. */
 export interface Picked {
@@ -160,8 +159,8 @@ export class TimelineState {
 
 	/** The time range that is shown first. */
 	get opening(): Span {
-		const steps = this.several ? undefined : stepsApart(this.sets.all.timeline);
-		return steps ? fitSpan(steps, this.whole) : this.whole;
+		const opening = this.several ? null : this.sets.all.timeline.opening;
+		return opening ? { from: opening.from_ns, to: opening.to_ns } : this.whole;
 	}
 
 	/** Returns the part that a row, track, counter or name belongs to. */

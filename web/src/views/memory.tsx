@@ -9,9 +9,7 @@ import { theme } from "../app/theme";
 import type { ViewProps } from "../app/views";
 import type { MemoryCurveReply, MemoryReply, TimelineReply } from "../data/replies";
 import { type Reply, useReply } from "../data/reply";
-import { stepsApart } from "../data/steps_apart";
 import { formatBytes, formatMoment } from "../format/units";
-import { fitSpan } from "../timeline/viewport";
 import { Await } from "../widgets/await";
 import { Choice, Select } from "../widgets/choice";
 import { LineChart, type LineSeries } from "../widgets/line_chart";
@@ -151,10 +149,8 @@ function Device(props: ViewProps & { memory: MemoryReply }) {
  * the peak is outside of them. */
 function openingOf(timeline: Reply<TimelineReply>, peak: number | null): Stretch | undefined {
 	if (timeline.state !== "ready") return undefined;
-	const steps = stepsApart(timeline.data);
-	if (!steps || peak === null) return undefined;
-	const { from, to } = fitSpan(steps, { from: 0, to: timeline.data.duration_ns });
-	return from <= peak && peak <= to ? { from: Math.floor(from), to: Math.ceil(to) } : undefined;
+	const { opening } = timeline.data;
+	return opening && peak !== null && opening.from_ns <= peak && peak <= opening.to_ns ? { from: opening.from_ns, to: opening.to_ns } : undefined;
 }
 
 function stretchOf(params: ReadonlyMap<string, string>): Stretch {

@@ -7,7 +7,7 @@ import type { ViewProps } from "../app/views";
 import type { LinesReply, SourceFile, SourceReply } from "../data/replies";
 import { useReply } from "../data/reply";
 import { baseName } from "../widgets/links";
-import { StepView, useSteps } from "../widgets/step_choice";
+import { StepView, useSameSteps } from "../widgets/step_choice";
 import { Table } from "../widgets/table";
 import type { Column } from "../widgets/table_model";
 import { DefinitionNote, SourceText } from "./source_text";
@@ -65,8 +65,8 @@ const FILES: Column<SourceFile>[] = [
 ];
 
 function Files({ trace, lines }: { trace: string; lines: LinesReply }) {
-	const steps = useSteps();
-	const linesOf = (row: SourceFile) => routeHref("source", trace, { file: row.file, steps });
+	const same = useSameSteps();
+	const linesOf = (row: SourceFile) => routeHref("source", trace, { file: row.file, ...same });
 	const name: Column<SourceFile> = { id: "name", title: "File", kind: "text", value: (row) => baseName(row.file), link: linesOf };
 	const [own] = useParam("own");
 	const files = shownFiles(lines, own);
@@ -107,7 +107,7 @@ function OneFile({ source, trace, lines, file }: Omit<ViewProps, "traces"> & { l
 	const text = useReply<SourceReply>(source, `traces/${trace.id}/source`, { file });
 	const [line] = useParam("line");
 	const [own] = useParam("own");
-	const steps = useSteps();
+	const same = useSameSteps();
 	return (
 		<>
 			<div class="tools">
@@ -117,7 +117,7 @@ function OneFile({ source, trace, lines, file }: Omit<ViewProps, "traces"> & { l
 				<FileChoice lines={lines} file={file} />
 				<OwnChoice lines={lines} open={chosen} />
 				<span class="tools-space" />
-				<a href={routeHref("source", trace.id, { steps, file: ALL, own: own || undefined })}>All files</a>
+				<a href={routeHref("source", trace.id, { ...same, file: ALL, own: own || undefined })}>All files</a>
 			</div>
 			{text.state === "failed" && <p class="warn-note">{`Only lines that took time are shown: ${text.error.message}`}</p>}
 			{text.state === "ready" && text.data.changed && <p class="warn-note">The file was changed after the recording: lines may have moved.</p>}
@@ -125,7 +125,6 @@ function OneFile({ source, trace, lines, file }: Omit<ViewProps, "traces"> & { l
 			{text.state === "loading" ? null : (
 				<SourceText
 					trace={trace.id}
-					linked={steps === undefined}
 					lines={chosen?.lines ?? []}
 					text={text.state === "ready" ? text.data.text : undefined}
 					chosen={line === "" ? undefined : Number(line)}

@@ -71,7 +71,7 @@ export function Stacks({ source, trace }: ViewProps) {
 		</>
 	);
 	return (
-		<StepView<StacksReply> source={source} trace={trace} path="stacks" query={{ metric, backward, wrappers: keeps, waits: keepsWaits }} what="the stacks" tools={tools} opensOnSteps="The graph">
+		<StepView<StacksReply> source={source} trace={trace} path="stacks" query={{ metric, backward, wrappers: keeps, waits: keepsWaits }} what="the stacks" tools={tools}>
 			{(stacks) => <StackViews source={source} trace={trace.id} stacks={stacks} metric={metric} />}
 		</StepView>
 	);

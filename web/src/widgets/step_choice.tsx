@@ -19,27 +19,16 @@ export function useSteps(): string | undefined {
 	return steps === "" || steps === ALL ? undefined : steps;
 }
 
-/** Returns the parameter of the address with which any view covers what this one covers. */
-export function useSameSteps(): { steps: string } {
-	return { steps: useSteps() ?? ALL };
+/** Returns the parameter of the address with which any view that opens on the steps covers what this one covers. */
+export function useSameSteps(): { steps?: string } {
+	const [steps] = useParam("steps");
+	return steps === "" ? {} : { steps };
 }
 
-/** Returns all steps, in the form of the API, if a view with sums opens on them: `steps` is undefined for the complete trace. */
-export function useOpening(source: DataSource, trace: TraceEntry, opens: boolean): { loading: boolean; steps: string | undefined } {
+/** Returns the steps that a view with sums opens on, in the form of the API; undefined: the complete trace. */
+export function useOpening(source: DataSource, trace: TraceEntry, opens = true): { loading: boolean; steps: string | undefined } {
 	const timeline = useReply<TimelineReply>(source, opens ? `traces/${trace.id}/timeline` : undefined);
-	return { loading: opens && timeline.state === "loading", steps: timeline.state === "ready" ? stepsToOpen(timeline.data) : undefined };
-}
-
-function stepsToOpen(timeline: TimelineReply): string | undefined {
-	const numbers = stepNumbers(timeline);
-	if (numbers.length === 0 || !timeline.steps_are_part) return undefined;
-	const values = numbers.map(Number);
-	const [first, last] = [Math.min(...values), Math.max(...values)];
-	return first === last ? `${first}` : `${first}:${last}`;
-}
-
-function stepNumbers(timeline: TimelineReply): string[] {
-	return timeline.steps.flatMap((step) => /^(?:ProfilerStep#)?(\d+)$/.exec(step.name)?.[1] ?? []);
+	return { loading: opens && timeline.state === "loading", steps: timeline.state === "ready" ? timeline.data.opening?.steps : undefined };
 }
 
 /** Returns "step 3" or "steps 3 to 5". */
@@ -56,25 +45,23 @@ interface StepViewProps<T> extends Pick<ViewProps, "source" | "trace"> {
 	what: string;
 	/** Additional controls. */
 	tools?: ComponentChildren;
-	/** The view opens on the steps, unless they are nearly all of the trace; this is what then covers them: "The graph". */
-	opensOnSteps?: string;
 	children: (data: T) => ComponentChildren;
 }
 
-/** A view of the server's reply for the selected steps. */
-export function StepView<T>({ source, trace, path, query, what, tools, opensOnSteps, children }: StepViewProps<T>) {
+/** A view of the server's reply for the selected steps. It opens on the steps, unless these are nearly all of the trace. */
+export function StepView<T>({ source, trace, path, query, what, tools, children }: StepViewProps<T>) {
 	const [chosen, setChosen] = useParam("steps");
 	const asked = useSteps();
-	const opening = useOpening(source, trace, opensOnSteps !== undefined && chosen === "");
+	const opening = useOpening(source, trace, chosen === "");
 	const reply = useReply<T>(source, opening.loading ? undefined : `traces/${trace.id}/${path}`, { ...query, steps: asked ?? opening.steps });
 	return (
 		<div class="view">
 			<div class="tools">
 				{tools}
-				<StepChoice source={source} trace={trace} opening={opening.steps} opensOnSteps={opensOnSteps !== undefined} />
+				<StepChoice source={source} trace={trace} opening={opening.steps} opens />
 				{opening.steps !== undefined && (
 					<span class="keep">
-						{`${opensOnSteps} shows the steps. `}
+						{"Only the steps are shown. "}
 						<button type="button" title="Also show the time before and after the steps" onClick={() => setChosen(ALL)}>
 							Show all
 						</button>
@@ -91,21 +78,22 @@ export function StepView<T>({ source, trace, path, query, what, tools, opensOnSt
 interface StepChoiceProps {
 	source: DataSource;
 	trace: TraceEntry;
-	/** The steps that a view shows if none are selected. */
+	/** The steps that the view shows, because none are selected. */
 	opening?: string | undefined;
-	opensOnSteps?: boolean;
+	/** The view opens on the steps. */
+	opens?: boolean;
 }
 
-export function StepChoice({ source, trace, opening, opensOnSteps }: StepChoiceProps) {
+export function StepChoice({ source, trace, opening, opens }: StepChoiceProps) {
 	const reply = useReply<TimelineReply>(source, `traces/${trace.id}/timeline`);
 	const [, setChosen] = useParam("steps");
 	const chosen = useSteps() ?? opening ?? "";
 	if (reply.state !== "ready") return null;
-	const numbers = stepNumbers(reply.data);
-	const toOpen = stepsToOpen(reply.data);
+	const numbers = reply.data.steps.map((step) => `${step.number}`);
+	const toOpen = reply.data.opening?.steps;
 	if (source.kind === "embedded" && (chosen === "" || chosen === toOpen)) {
 		// A report only has replies for the complete trace and for all steps.
-		return opensOnSteps && toOpen !== undefined ? <ChoiceOfReport steps={toOpen} chosen={chosen} /> : null;
+		return opens && toOpen !== undefined ? <ChoiceOfReport steps={toOpen} chosen={chosen} /> : null;
 	}
 	if (numbers.length < 2) return null;
 	const [first = "", last = first] = chosen.split(":");
@@ -115,7 +103,7 @@ export function StepChoice({ source, trace, opening, opensOnSteps }: StepChoiceP
 		<span class="step-choice">
 			<label>
 				Steps{" "}
-				<select value={first} onChange={(event) => setChosen(event.currentTarget.value || (opensOnSteps ? ALL : undefined))}>
+				<select value={first} onChange={(event) => setChosen(event.currentTarget.value || (opens ? ALL : undefined))}>
 					<option value="">Whole trace</option>
 					{options(numbers)}
 				</select>

@@ -69,9 +69,12 @@ async function withTab(use: (tab: Tab) => Promise<void>): Promise<void> {
 }
 
 /** Without loading the page again. Neighbouring calls name different views, so that nothing of the one before is on the screen. */
-async function go(tab: Tab, view: string, trace: Served): Promise<void> {
-	await tab.page.evaluate((hash) => location.assign(hash), `#/${view}/${trace.id}`);
+async function go(tab: Tab, view: string, trace: Served, query = ""): Promise<void> {
+	await tab.page.evaluate((hash) => location.assign(hash), `#/${view}/${trace.id}${query}`);
 }
+
+/** Commands print sums over the complete trace. */
+const WHOLE = "?steps=all";
 
 /** What the command prints of the steps alone. */
 async function viewsOfSteps(path: string, trace: Served, steps: string): Promise<Views> {
@@ -126,7 +129,7 @@ async function checkOverview(tab: Tab, path: string, trace: Served, views: Views
 }
 
 async function checkOperators(tab: Tab, trace: Served, views: Views): Promise<void> {
-	await go(tab, "operators", trace);
+	await go(tab, "operators", trace, WHOLE);
 	if (views.operators.rows.length === 0) return tab.page.locator(".empty").first().waitFor();
 	const { rows } = await readGrid(tab.page, "Operators", 20);
 	const by = new Map(views.operators.rows.map((row) => [row.name, row]));
@@ -142,7 +145,7 @@ async function checkOperators(tab: Tab, trace: Served, views: Views): Promise<vo
 }
 
 async function checkKernels(tab: Tab, trace: Served, views: Views): Promise<void> {
-	await go(tab, "kernels", trace);
+	await go(tab, "kernels", trace, WHOLE);
 	if (!views.kernels) return tab.page.getByText("No GPU activity.").waitFor();
 	const { rows } = await readGrid(tab.page, "Kernels", 20);
 	for (const [i, row] of rows.entries()) {
@@ -152,7 +155,7 @@ async function checkKernels(tab: Tab, trace: Served, views: Views): Promise<void
 }
 
 async function checkModules(tab: Tab, trace: Served, { columns, rows: table }: TableReply["table"]): Promise<void> {
-	await go(tab, "modules", trace);
+	await go(tab, "modules", trace, WHOLE);
 	if (table.length === 0) return tab.page.getByText("No module calls.").waitFor();
 	const { rows } = await readGrid(tab.page, "Modules", 15);
 	const shallow = table.filter((row) => Number(row[columns.indexOf("depth")]) <= 3);

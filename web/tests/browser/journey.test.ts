@@ -6,7 +6,7 @@ import { dirname, join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { AdviceReply, LinesReply } from "../../src/data/replies";
+import type { AdviceReply, LinesReply, TimelineReply } from "../../src/data/replies";
 import { launch, Tab } from "./browser";
 import { readGrid } from "./grid";
 import { call, printed, recorded, Server } from "./server";
@@ -148,8 +148,16 @@ test("some steps alone, and they stay chosen from table to table", async () => {
 	const wanted = printed("lines", cut) as LinesReply;
 	expect(files.map((row) => row.path).sort()).toEqual(wanted.files.map((file) => file.file).sort());
 	await page.goto(server.at("source", server.traces[0]!, `steps=3&file=${encodeURIComponent(program)}`));
-	await page.locator(".source-line", { has: page.locator(".cell-bar") }).first().waitFor();
-	expect(await page.locator(".source-line .number a").count()).toBe(0); // rows of a part are not those of the timeline
+	// The timeline is that of the complete trace, and the event one of the step.
+	await page.locator(".source-line .number a").first().click();
+	await page.waitForFunction(() => /event=\d+/.test(location.hash));
+	const [event, step] = await page.evaluate(async (id) => {
+		const get = async (path: string): Promise<unknown> => (await fetch(`api/v1/traces/${id}/timeline${path}`)).json();
+		const { steps } = (await get("")) as TimelineReply;
+		return [(await get(`/events/${/event=(\d+)/.exec(location.hash)![1]}`)) as { start_ns: number; duration_ns: number }, steps.find((each) => each.number === 3)!];
+	}, server.traces[0]!.id);
+	expect(event.start_ns).toBeLessThan(step.end_ns);
+	expect(event.start_ns + event.duration_ns).toBeGreaterThan(step.start_ns);
 	await tab.close();
 	tab.expectQuiet();
 });

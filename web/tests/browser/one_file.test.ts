@@ -8,11 +8,12 @@ import { pathToFileURL } from "node:url";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Distributed } from "../../src/data/replies";
+import { violations } from "./axe";
 import { launch, Tab } from "./browser";
 import { expectShows, readGrid } from "./grid";
 import { call, printed, recorded, shared } from "./server";
 
-const VIEWS = ["overview", "advice", "timeline", "operators", "kernels", "roofline", "memory", "modules", "model", "stacks", "analyses", "info"];
+const VIEWS = ["overview", "advice", "timeline", "operators", "kernels", "roofline", "memory", "modules", "model", "stacks", "source", "analyses", "info"];
 const NOT_HERE = "This is not in the report";
 const HOSTILE = `</script><script>window.ran=1</script>\u2028<img src=x onerror="window.ran=1">`;
 
@@ -40,6 +41,10 @@ test.each(VIEWS)("%s is in the report", async (view) => {
 	await tab.page.waitForFunction(() => document.querySelector("p.note[role=status]") === null);
 	expect(await tab.page.getByText(NOT_HERE).count()).toBe(0);
 	await tab.shot(`report-${view}`);
+	for (const colorScheme of ["light", "dark"] as const) {
+		await tab.page.emulateMedia({ colorScheme });
+		expect(await violations(tab.page), `what axe finds in the ${colorScheme} theme`).toEqual([]);
+	}
 	tab.expectQuiet();
 	await tab.close();
 });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the timeline, stacks, memory and the overview show first, of a program whose import takes longer than its steps: from a server
+// What views show first, of a program whose import takes longer than its steps: from a server
 // and in a report.
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -15,19 +15,21 @@ import { call, Server } from "./server";
 
 const folder = mkdtempSync(join(tmpdir(), "opstrobe-opening-"));
 const MS = 1000;
+const SHAPES = { "Input Dims": [[512, 512], [512, 512]], "Input Strides": [[512, 1], [512, 1]], "Input type": ["float", "float"] };
 
 /** An import of 2 s, with an operator, and four steps of 100 ms after it. */
 function program() {
 	const event = (cat: string, name: string, ts: number, dur: number) => ({ ph: "X", cat, name, pid: 1, tid: 1, ts, dur });
 	const traceEvents: object[] = [
-		event("python_function", "main", 0, 2410 * MS),
+		event("python_function", "train.py(1): main", 0, 2410 * MS),
 		event("python_function", "import torch._dynamo", 0, 2000 * MS),
-		event("cpu_op", "aten::normal_", 500 * MS, 1000 * MS),
+		event("python_function", "setup.py(7): fill", 500 * MS, 1000 * MS),
+		{ ...event("cpu_op", "aten::normal_", 500 * MS, 1000 * MS), args: SHAPES },
 	];
 	for (let step = 0; step < 4; step++) {
 		const ts = (2000 + 100 * step) * MS;
 		const memory = { ...event("cpu_instant_event", "[memory]", ts + 1, 0), ph: "i", s: "t", args: { "Bytes": 1024, "Addr": 4096 * (step + 1), "Total Allocated": 1024 * (step + 1), "Device Type": 0, "Device Id": -1 } };
-		traceEvents.push(event("user_annotation", `ProfilerStep#${step}`, ts, 100 * MS), event("cpu_op", "aten::mm", ts, 90 * MS), memory);
+		traceEvents.push(event("user_annotation", `ProfilerStep#${step}`, ts, 100 * MS), { ...event("cpu_op", "aten::mm", ts, 90 * MS), args: SHAPES }, memory);
 	}
 	return { traceEvents };
 }
@@ -76,7 +78,7 @@ describe.each(["server", "report"])("%s", (where) => {
 	test("stacks open on the steps and say so, and a click shows the whole trace", async () => {
 		const tab = await Tab.open(browser, at("stacks"));
 		const total = async (name: string) => (await readGrid(tab.page, "Functions")).rows.find((row) => row.name === name)?.total;
-		await tab.page.getByText("The graph shows the steps.").waitFor();
+		await tab.page.getByText("Only the steps are shown.").waitFor();
 		await tab.page.getByRole("grid", { name: "Functions" }).waitFor();
 		// The part of `main` before and after the steps is left out.
 		expect([await total("main"), await total("aten::mm"), await total("import torch._dynamo")]).toEqual(["400 ms", "360 ms", undefined]);
@@ -85,7 +87,7 @@ describe.each(["server", "report"])("%s", (where) => {
 		await tab.page.locator(".tools").first().getByRole("button", { name: "Show all" }).click();
 		await expect.poll(() => total("import torch._dynamo")).toBe("2.00 s");
 		expect(await total("main")).toBe("2.41 s");
-		expect(await tab.page.getByText("The graph shows the steps.").count()).toBe(0);
+		expect(await tab.page.getByText("Only the steps are shown.").count()).toBe(0);
 		expect(await tab.page.getByLabel("Steps").inputValue()).toBe("");
 		await tab.close();
 		tab.expectQuiet();
@@ -100,6 +102,22 @@ describe.each(["server", "report"])("%s", (where) => {
 		await tab.shot(`${where}-opening-operators`);
 		await panel.getByRole("link", { name: "aten::mm" }).click();
 		await expect.poll(async () => (await readGrid(tab.page, "Operators")).rows.map((row) => row.host_self)).toEqual(["360 ms"]);
+		await tab.close();
+		tab.expectQuiet();
+	});
+
+	test.each([
+		["operators", "Operators", "aten::mm", "aten::normal_"],
+		["roofline", "Roofline", "aten::mm", "aten::normal_"],
+		["source", "Files of the program", "train.py", "setup.py"],
+	])("%s opens on the steps, and a click shows the whole trace", async (view, grid, inSteps, before) => {
+		const tab = await Tab.open(browser, `${at(view)}${view === "source" ? "?file=*" : ""}`);
+		const table = tab.page.getByRole("grid", { name: grid });
+		await table.getByText(inSteps).first().waitFor();
+		await tab.page.getByText("Only the steps are shown.").waitFor();
+		expect(await table.getByText(before).count()).toBe(0);
+		await tab.page.getByRole("button", { name: "Show all" }).click();
+		await table.getByText(before).first().waitFor();
 		await tab.close();
 		tab.expectQuiet();
 	});
@@ -120,6 +138,7 @@ describe.each(["server", "report"])("%s", (where) => {
 
 test("a link to the stacks of an operator covers what the table covers", async () => {
 	const tab = await Tab.open(browser, server.at("operators", server.traces[0]!));
+	await tab.page.getByRole("button", { name: "Show all" }).click();
 	await tab.page.getByRole("grid", { name: "Operators" }).getByText("aten::normal_").click();
 	await tab.page.getByRole("link", { name: "What calls it" }).click();
 	await tab.page.getByText(/^1\.00\ss, /).waitFor();

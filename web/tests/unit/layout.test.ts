@@ -31,6 +31,7 @@ const timeline: TimelineReply = {
 		{ id: 1, group: null, label: "loose", unit: "", min: 0, max: 9 },
 	],
 	steps: [],
+	opening: null,
 };
 
 describe("the layout", () => {
