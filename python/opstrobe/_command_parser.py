@@ -8,6 +8,8 @@ import re
 import shutil
 import sys
 
+from opstrobe._plain import print_message
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -64,7 +66,8 @@ class CommandParser(argparse.ArgumentParser):
         self._fail(message)
 
     def _fail(self, message: str) -> NoReturn:
-        self.exit(2, f"{self.prog}: {message}\n")
+        print_message(self.prog, message)
+        self.exit(2)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         self._words = list(sys.argv[1:] if args is None else args)

@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 from opstrobe import _core
 from opstrobe._command_parser import command_parser
+from opstrobe._plain import print_message
 from opstrobe.recording import provenance, roof
 
 TYPE_CHECKING = False
@@ -245,7 +246,7 @@ def main() -> None:
     try:
         path = roof.store(found)
     except OSError as error:
-        print(f"opstrobe roof: not kept for recordings: {error}", file=sys.stderr)
+        print_message("opstrobe roof", f"not kept for recordings: {error}")
         return
     if options.format == "text":
         print(f"\nkept for recordings in {path}")

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from opstrobe._command_parser import command_parser, split_program
+from opstrobe._plain import print_message
 from opstrobe.compat.patch import patch_at_import
 from opstrobe.launcher.output import Output
 from opstrobe.launcher.program import Program, UsageError
@@ -279,7 +280,7 @@ def _parse_sample_ms(text: str) -> float:
 
 
 def _fail(message: str, status: int) -> NoReturn:
-    print(f"opstrobe run: {message}", file=sys.stderr)
+    print_message("opstrobe run", message)
     raise SystemExit(status)
 
 

@@ -75,15 +75,26 @@ static bool is_signed_number(const char *bytes, size_t size)
 	return at == end;
 }
 
+/* Returns whether spreadsheets may take a text for a formula. In some languages they accept the wide forms of the signs. */
+static bool escape_is_formula(const char *bytes, size_t size)
+{
+	static const char *const wide[] = {"\357\274\235", "\357\274\213", "\357\274\215", "\357\274\240"}; /* = + - @ */
+
+	for (size_t i = 0; i < sizeof(wide) / sizeof(wide[0]); i++)
+		if (size >= strlen(wide[i]) && !memcmp(bytes, wide[i], strlen(wide[i])))
+			return true;
+	return size && memchr("=+-@\t\r\n", *bytes, 7) && !is_signed_number(bytes, size);
+}
+
 void ops_csv_append(struct ops_buffer *out, const char *bytes, size_t size)
 {
 	const char *end = ops_bytes_end(bytes, size);
-	bool is_formula = size && memchr("=+-@\t\r", *bytes, 6) && !is_signed_number(bytes, size), quoted = is_formula, shows;
+	bool formula = escape_is_formula(bytes, size), quoted = formula, shows;
 
 	for (size_t i = 0; i < size && !quoted; i++)
 		quoted = memchr(",\"\r\n", bytes[i], 4);
 	ops_buffer_append_text(out, quoted ? "\"" : "");
-	ops_buffer_append_text(out, is_formula ? "'" : "");
+	ops_buffer_append_text(out, formula ? "'" : "");
 	for (const char *at = bytes, *next; at < end; at = next) {
 		next = at + ops_escape_next(at, end, &shows);
 		ops_buffer_append_text(out, *at == '"' ? "\"" : "");

@@ -56,6 +56,9 @@ static void cells_of_csv(void **state)
 	EXPECT(ops_csv_append, "+1+cmd", "\"'+1+cmd\"");
 	EXPECT(ops_csv_append, "-", "-");
 	EXPECT(ops_csv_append, "\tx", "\"'\tx\"");
+	EXPECT(ops_csv_append, "\n=1", "\"'\n=1\"");
+	EXPECT(ops_csv_append, "\357\274\235HYPERLINK(1)", "\"'\357\274\235HYPERLINK(1)\"");
+	EXPECT(ops_csv_append, "\357\274\240x", "\"'\357\274\240x\"");
 	EXPECT(ops_csv_append, "-12.5e-3", "-12.5e-3");
 	EXPECT(ops_csv_append, "+7", "+7");
 	EXPECT(ops_csv_append, "a\033b\302\233", "a.b.");

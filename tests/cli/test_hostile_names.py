@@ -5,6 +5,7 @@ import csv
 import io
 import json
 import re
+import subprocess
 
 import pytest
 from test_every_command import TABLES, words_of
@@ -123,3 +124,35 @@ def test_errors_about_files(opstrobe, tmp_path, command):
         assert process.returncode == 1 and "x?" in process.stderr
         check(process.stderr, "text")
         assert "\nopstrobe: all is well" not in process.stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["run NAME", "run --steps NAME", "prove NAME", "sql .schema NAME", "archive add to NAME",
+     "archive trend NAME", "roof NAME"],
+)  # fmt: skip
+def test_errors_of_commands_in_python(opstrobe, words):
+    """About files that are missing, and about wrong arguments."""
+    name = "x\x1b]0;x\x07\x9b\u202e\nopstrobe: all is well.json"
+    process = opstrobe(*(name if word == "NAME" else word for word in words.split()), stdin=subprocess.DEVNULL)
+    assert process.returncode in (1, 2) and ("x?" in process.stderr or "x\\x1b" in process.stderr), process.stderr
+    check(process.stderr, "text")
+    assert "\nopstrobe: all is well" not in process.stderr
+
+
+@pytest.mark.parametrize("form", ["text", "markdown"])
+def test_names_in_answers_to_queries(opstrobe, hostile, form):
+    process = opstrobe("sql", "--format", form, "select name from events", hostile[0])
+    assert process.returncode == 0 and "img" in process.stdout, process.stderr
+    check(process.stdout, form)
+
+
+def test_names_in_gates(opstrobe, tmp_path, hostile):
+    """`diff --gate counts` prints the names of operators whose number grew."""
+    document = trace()
+    document["traceEvents"] = [row for row in document["traceEvents"] if row.get("cat") != "cpu_op"]
+    (tmp_path / "base.json").write_text(json.dumps(document))
+    for form in ("text", "github"):
+        process = opstrobe("diff", "--gate", "counts", "--format", form, "base.json", hostile[0])
+        assert process.returncode == 3, process.stderr
+        check(process.stdout, "text")

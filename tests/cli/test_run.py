@@ -136,6 +136,17 @@ def test_a_program_that_cannot_start_says_what_python_says(tmp_path, program, op
     assert lines == expected
 
 
+def test_without_a_compiler_the_reason_is_given_once(tmp_path, program, opstrobe, environment):
+    """The program did import torch, which is where recording fails."""
+    program("import torch\n")
+    environment |= {"PATH": "/nowhere", "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    environment.pop("CXX", None)
+    process = opstrobe("run", "program.py")
+    assert process.returncode == 1
+    assert "no compiler was found" in process.stderr
+    assert "no trace was written" not in process.stderr
+
+
 def test_files_in_the_current_directory_do_not_get_in_our_way(tmp_path, program, opstrobe):
     for name in ("queue.py", "argparse.py", "opstrobe.py", "torch.py"):
         program("raise RuntimeError('the wrong one')\n", name)

@@ -12,6 +12,7 @@ import sys
 
 from opstrobe._command_parser import command_parser, examples_text, reason_of
 from opstrobe._core import archive_table, format_bytes, format_change, format_duration, format_number
+from opstrobe._plain import print_message, printable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -112,7 +113,7 @@ def _complete(parser: argparse.ArgumentParser, options: argparse.Namespace) -> N
 
 
 def _say(text: object) -> None:
-    print(f"opstrobe archive: {text}", file=sys.stderr)
+    print_message("opstrobe archive", text)
 
 
 def _add(options: argparse.Namespace) -> int:
@@ -204,10 +205,10 @@ def _trend(options: argparse.Namespace) -> int:
         found = [(jump, trend.causes(database, points, jump)) for jump in jumps]
     _print_points(options, points, jumps)
     for jump, causes in found:
-        print(f"\n{points[jump.at].key}: {_change(options.metric, jump)}")
+        print(f"\n{printable(points[jump.at].key)}: {_change(options.metric, jump)}")
         for cause in causes:
             times = f"{_figure('ms', cause.before_ms):>12} -> {_figure('ms', cause.after_ms):<12}"
-            print(f"  {cause.kind:<8}  {times} each step  {cause.name}")
+            print(f"  {cause.kind:<8}  {times} each step  {printable(cause.name)}")
     return 0
 
 
@@ -229,7 +230,7 @@ def _print_points(options: argparse.Namespace, points: Sequence[Point], jumps: S
     print(f"{options.by:<{width}}  {options.metric:>9}  traces")
     for i, point in enumerate(points):
         print(
-            f"{point.key:<{width}}  {_figure(options.metric, point.value):>{max(9, len(options.metric))}}  {len(point.traces):6,}"
+            f"{printable(point.key):<{width}}  {_figure(options.metric, point.value):>{max(9, len(options.metric))}}  {len(point.traces):6,}"
             + ("  <- " + _change(options.metric, starts[i]) if i in starts else "")
         )
     if not jumps:

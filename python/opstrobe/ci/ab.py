@@ -19,6 +19,7 @@ import time
 
 from opstrobe._command_parser import command_parser
 from opstrobe._core import format_change
+from opstrobe._plain import print_message
 from opstrobe.ci.gate import REGRESSION
 
 TYPE_CHECKING = False
@@ -214,7 +215,7 @@ def main() -> None:
                 _report(options, decision, comparison, traces if all(map(os.path.exists, traces)) else None)
             )
     except (_Failed, ImportError, OSError, ValueError) as error:
-        print(f"opstrobe ab: {error}", file=sys.stderr)
+        print_message("opstrobe ab", error)
         raise SystemExit(1) from None
     except KeyboardInterrupt:
         raise SystemExit(130) from None

@@ -8,6 +8,7 @@ import hashlib
 import json
 import os
 
+from opstrobe._plain import printable
 from opstrobe.ci.counts import KINDS, Change
 
 TYPE_CHECKING = False
@@ -18,7 +19,8 @@ FORMATS = ("text", "json", "github", "gitlab")
 
 
 def _text_of(change: Change) -> str:
-    return f"{change.kind}{'' if change.name is None else ' ' + change.name}: {change.base:,.10g} -> {change.head:,.10g} per step"
+    name = "" if change.name is None else f" {printable(change.name)}"
+    return f"{change.kind}{name}: {change.base:,.10g} -> {change.head:,.10g} per step"
 
 
 def _causes(changes: Sequence[Change]) -> list[Change]:
@@ -45,7 +47,7 @@ def _in_repository(file: str) -> str:
 def _github(change: Change) -> str:
     place = ""
     if change.file is not None:
-        file = _escaped(_in_repository(change.file)).replace(",", "%2C").replace(":", "%3A")
+        file = _escaped(printable(_in_repository(change.file))).replace(",", "%2C").replace(":", "%3A")
         place = f"file={file},line={change.line},"
     return f"::error {place}title=opstrobe::{_escaped(_text_of(change))}\n"
 

@@ -6,7 +6,8 @@ from __future__ import annotations
 import argparse
 import sys
 
-from opstrobe._command_parser import command_parser
+from opstrobe._command_parser import command_parser, reason_of
+from opstrobe._plain import print_message
 
 REGRESSION = 3  # exit status, the same as for `opstrobe diff --exit-on-regression`
 
@@ -33,11 +34,8 @@ def main() -> None:
         from opstrobe.ci import annotate, counts
 
         changes = counts.compare(options.base, options.head)
-    except (ImportError, ValueError) as error:
-        print(f"opstrobe diff: {error}", file=sys.stderr)
-        raise SystemExit(1) from None
-    except OSError as error:
-        print(f"opstrobe diff: cannot open '{error.filename}': {str(error.strerror).lower()}", file=sys.stderr)
+    except (ImportError, OSError, ValueError) as error:
+        print_message("opstrobe diff", reason_of(error))
         raise SystemExit(1) from None
     sys.stdout.write(annotate.text(changes, options.format))
     raise SystemExit(REGRESSION if any(change.is_regression for change in changes) else 0)

@@ -7,6 +7,8 @@ import contextlib
 import sys
 import threading
 
+from opstrobe._plain import print_message
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -226,4 +228,4 @@ def _print_warning(message: str) -> None:
     """Does not use `warnings`, which the program may have turned into errors. It may also have closed standard
     error."""
     with contextlib.suppress(OSError, ValueError, AttributeError):
-        print(f"opstrobe: {message}", file=sys.stderr)
+        print_message("opstrobe", message)

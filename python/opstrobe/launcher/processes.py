@@ -20,6 +20,7 @@ import threading
 import time
 
 from opstrobe import _core
+from opstrobe._plain import print_message
 from opstrobe.compat.torch_import import call_with_torch
 from opstrobe.launcher.output import rank_of_job
 from opstrobe.recording import spill
@@ -237,7 +238,7 @@ def _begin(about: dict[str, Any]) -> None:
         _profile = _start(options, about)
     except Exception as error:
         with contextlib.suppress(OSError, ValueError, AttributeError):
-            print(f"opstrobe: the process '{about['name']}' is not recorded: {error}", file=sys.stderr, flush=True)
+            print_message("opstrobe", f"the process '{about['name']}' is not recorded: {error}")
         return
     atexit.register(_end)
     if options["ends_early"]:

@@ -23,6 +23,7 @@ from typing import Any
 
 import opstrobe
 from opstrobe import ProfilerAction, _core
+from opstrobe._plain import message_text
 from opstrobe.compat.torch_import import call_when_imported
 from opstrobe.launcher.machine_roof import measure_roof
 from opstrobe.launcher.output import Output, rank_of_job
@@ -159,6 +160,7 @@ class RunRecorder:
         try:
             profile.start()
         except Exception as error:
+            self._written = True  # there is nothing to report at the end
             raise CannotRecord(f"cannot record: {error}") from error
         self._profile = profile
         self._started_s = time.monotonic()
@@ -556,4 +558,4 @@ def _say(message: str) -> None:
 
 def _line(message: str) -> str:
     rank = rank_of_job()  # lines of all ranks are interleaved
-    return f"opstrobe: {message}" if rank is None else f"opstrobe: rank {rank}: {message}"
+    return message_text("opstrobe" if rank is None else f"opstrobe: rank {rank}", message)

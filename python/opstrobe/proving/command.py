@@ -17,6 +17,7 @@ import time
 
 import opstrobe
 from opstrobe._command_parser import command_parser, split_program
+from opstrobe._plain import print_message
 from opstrobe.ci.intervals import PAIRS_MIN
 from opstrobe.launcher.output import Output
 from opstrobe.launcher.program import Program, UsageError
@@ -99,12 +100,12 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _fail(message: str, status: int) -> NoReturn:
-    print(f"opstrobe prove: {message}", file=sys.stderr)
+    print_message("opstrobe prove", message)
     raise SystemExit(status)
 
 
 def _say(message: str) -> None:
-    print(f"opstrobe prove: {message}", file=sys.stderr, flush=True)
+    print_message("opstrobe prove", message)
 
 
 class _Runs:

@@ -10,6 +10,7 @@ import sys
 
 from opstrobe import _core
 from opstrobe._command_parser import command_parser, reason_of
+from opstrobe._plain import print_message
 
 _DESCRIPTION = """\
 Runs SQL queries on traces. Without a query, reads them from standard input, on a terminal with a prompt. Tables are
@@ -44,13 +45,13 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _fail(reason: object) -> int:
-    print(f"opstrobe sql: {reason}", file=sys.stderr)
+    print_message("opstrobe sql", reason)
     return 1
 
 
 def _warn_of(path: str, trace: _core.Trace) -> None:
     for diagnostic in trace.diagnostics():
-        print(f"opstrobe sql: {path}: {diagnostic['message']}", file=sys.stderr)
+        print_message("opstrobe sql", f"{path}: {diagnostic['message']}")
 
 
 def _format_of(options: argparse.Namespace) -> str:

@@ -11,6 +11,8 @@ import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 
+from opstrobe._plain import printable
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -108,7 +110,7 @@ def text(found: duckdb.DuckDBPyRelation, limit: int) -> str:
     width = os.get_terminal_size().columns if sys.stdout.isatty() else 10_000
     with contextlib.redirect_stdout(io.StringIO()) as written:
         found.show(max_width=width, max_rows=limit or sys.maxsize)
-    return written.getvalue().rstrip("\n") + "\n"
+    return "\n".join(map(printable, written.getvalue().rstrip("\n").split("\n"))) + "\n"
 
 
 def _write_markdown(found: duckdb.DuckDBPyRelation, file: TextIO) -> None:
@@ -124,5 +126,4 @@ def _markdown_cell(cell: object) -> str:
     """Texts become code spans, so that they contain no markup."""
     if not isinstance(cell, str):
         return "" if cell is None else str(cell)
-    plain = "".join(letter if letter.isprintable() else " " for letter in cell)
-    return "`" + plain.replace("`", "'").replace("|", "\\|") + "`"
+    return "`" + printable(cell).replace("`", "'").replace("|", "\\|") + "`"

@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 import json
-import sys
 from typing import Any, Protocol
 
 from opstrobe import _core
+from opstrobe._plain import print_message
 
 # Columns that SQL adds to every table.
 TRACE_COLUMNS = [
@@ -73,7 +73,7 @@ def print_schema(names: list[str], *, brief: bool = False, answers: Declared | N
     known: dict[str, Any] = {str(table["id"]): table for table in (answers or _ALL).tables()}
     for name in names:
         if name not in known:
-            print(f"unknown table '{name}'; tables are {', '.join(known)}", file=sys.stderr)
+            print_message("opstrobe sql", f"unknown table '{name}'; tables are {', '.join(known)}")
             return 2
     for name in names or known:
         table = known[name]

@@ -13,6 +13,7 @@ import time
 
 from opstrobe._command_parser import reason_of
 from opstrobe._core import format_duration
+from opstrobe._plain import print_message
 from opstrobe.query import output
 from opstrobe.query.schema import print_schema
 
@@ -168,7 +169,7 @@ class _Shell:
     def _fail(self, reason: Exception | str) -> None:
         self.failures += 1
         text = reason_of(reason) if isinstance(reason, Exception) else reason
-        print(f"opstrobe sql: {text}", file=sys.stderr)
+        print_message("opstrobe sql", text)
 
     # --- commands -----------------------------------------------------------------------------------------------------
 

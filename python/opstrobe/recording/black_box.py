@@ -13,6 +13,7 @@ from dataclasses import replace
 
 import opstrobe
 from opstrobe import _core
+from opstrobe._plain import print_message
 from opstrobe._warn import warn
 from opstrobe.blackbox import triggers
 from opstrobe.recording import spill as recording_files
@@ -259,4 +260,4 @@ def _start_of_process() -> None:
 
 def _say(message: str) -> None:
     with contextlib.suppress(OSError, ValueError, AttributeError):  # the program may have closed standard error
-        print(f"opstrobe: {message}", file=sys.stderr, flush=True)
+        print_message("opstrobe", message)

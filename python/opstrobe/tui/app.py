@@ -16,7 +16,7 @@ from textual.binding import Binding
 from textual.containers import Vertical
 from textual.widgets import Footer, OptionList, ProgressBar, Static, TabbedContent, TabPane
 
-from opstrobe.tui.figures import printable
+from opstrobe._plain import printable
 from opstrobe.tui.help import Sheet, keys_sheet
 from opstrobe.tui.live import LiveView
 from opstrobe.tui.source import Source, SourceError

@@ -9,6 +9,7 @@ import sys
 from typing import NoReturn
 
 from opstrobe._command_parser import command_parser
+from opstrobe._plain import print_message
 from opstrobe.tui.source import Source
 
 _DESCRIPTION = """\
@@ -38,7 +39,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _fail(message: str, status: int = 1) -> NoReturn:
-    print(f"opstrobe tui: {message}", file=sys.stderr)
+    print_message("opstrobe tui", message)
     raise SystemExit(status)
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from opstrobe import _core
+from opstrobe._plain import printable
 
 Cell = str | int | float | bool | None
 
@@ -32,11 +33,6 @@ def cell_text(cell: Cell, kind: str) -> str:
     if kind == "pct":
         return _core.format_percent(cell)
     return f"{cell:,}" if isinstance(cell, int) else _core.format_number(cell)
-
-
-def printable(text: str) -> str:
-    """A name from the program, without characters that move the cursor or change the writing direction."""
-    return text if text.isprintable() else "".join(c if c.isprintable() else "?" for c in text)
 
 
 def bar(share: float, width: int) -> str:

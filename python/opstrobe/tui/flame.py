@@ -16,7 +16,8 @@ from textual.strip import Strip
 from textual.widget import Widget
 from textual.widgets import Input, Static
 
-from opstrobe.tui.figures import cell_text, place, printable, shorten
+from opstrobe._plain import printable
+from opstrobe.tui.figures import cell_text, place, shorten
 from opstrobe.tui.flame_model import ROOT, Box, Flame
 
 _DEPTH_MAX = 500

@@ -18,7 +18,8 @@ from textual.binding import Binding
 from textual.containers import Vertical
 from textual.widgets import Log, Static
 
-from opstrobe.tui.figures import cell_text, curve, printable
+from opstrobe._plain import printable
+from opstrobe.tui.figures import cell_text, curve
 from opstrobe.tui.table import TableView
 from opstrobe.tui.table_model import Column
 

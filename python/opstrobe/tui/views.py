@@ -12,8 +12,9 @@ from textual.binding import Binding
 from textual.containers import Vertical, VerticalScroll
 from textual.widgets import Static
 
+from opstrobe._plain import printable
 from opstrobe.results.library_line import library_line
-from opstrobe.tui.figures import bar, cell_text, curve, place, printable, shorten
+from opstrobe.tui.figures import bar, cell_text, curve, place, shorten
 from opstrobe.tui.flame import FlameView
 from opstrobe.tui.flame_model import Flame
 from opstrobe.tui.help import Sheet, Words
