@@ -30,7 +30,26 @@ static uint32_t add_text_frame(struct sampled_flame *s, uint32_t caller)
 	return name == OPS_NONE ? OPS_NONE : ops_frames_add(&s->flame->frames, caller, name);
 }
 
-/* Adds the frame of a thread: "thread 1469 (MainThread)". */
+/* Appends "loader worker 0, " for a process that the program started. */
+static void flame_append_process(struct sampled_flame *s, int64_t pid)
+{
+	const struct ops_trace *trace = s->flame->frames.trace;
+	size_t count;
+	const struct ops_process *processes = ops_trace_processes(trace, &count);
+
+	if (pid == ops_trace_info(trace)->pid)
+		return;
+	for (size_t i = 0; i < count; i++)
+		if (processes[i].pid == pid && processes[i].name != OPS_NONE) {
+			struct ops_string name = ops_trace_string(trace, processes[i].name);
+
+			ops_buffer_append(&s->text, name.bytes, name.size);
+			ops_buffer_append_text(&s->text, ", ");
+			return;
+		}
+}
+
+/* Adds the frame of a thread: "MainThread", "loader worker 0, MainThread", or "thread 1469" without a name. */
 static uint32_t flame_add_thread(struct sampled_flame *s, int64_t tid)
 {
 	const struct ops_trace *trace = s->flame->frames.trace;
@@ -42,6 +61,7 @@ static uint32_t flame_add_thread(struct sampled_flame *s, int64_t tid)
 		if (tracks[i].kind == OPS_TRACK_THREAD && tracks[i].tid == tid && tracks[i].name != OPS_NONE) {
 			struct ops_string name = ops_trace_string(trace, tracks[i].name);
 
+			flame_append_process(s, tracks[i].pid);
 			ops_buffer_append(&s->text, name.bytes, name.size);
 		}
 	if (!s->text.size)

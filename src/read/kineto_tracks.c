@@ -291,11 +291,21 @@ static void kineto_tracks_number_tracks(struct kineto_reader *reader)
 	}
 }
 
+/* A recording of a single process has no descriptions: the writer adds those of its process and of the profiler. */
+static bool kineto_tracks_describe_processes(const struct kineto_reader *reader)
+{
+	bool others = !reader->recorded;
+
+	for (size_t i = 0; i < reader->processes.count; i++)
+		others |= !(reader->processes.items[i].flags & OPS_TRACK_PID_TEXT) && reader->processes.items[i].pid != reader->pid;
+	return others;
+}
+
 void kineto_end_tracks(struct kineto_reader *reader)
 {
 	kineto_tracks_number_tracks(reader);
 	for (size_t i = 0; i < reader->tracks.count; i++)
 		ops_builder_track(reader->builder, &reader->tracks.items[i].track);
-	for (size_t i = 0; i < reader->processes.count && !reader->recorded; i++)
+	for (size_t i = 0; i < reader->processes.count && kineto_tracks_describe_processes(reader); i++)
 		ops_builder_process(reader->builder, &reader->processes.items[i]);
 }
