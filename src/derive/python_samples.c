@@ -25,7 +25,7 @@ static bool next_numbers(struct ops_json_walk *walk, int64_t *ret_numbers, size_
 	return true;
 }
 
-/* Decodes a text into the buffer, whose capacity was reserved. */
+/* Decodes a text into the buffer, which has room for all. */
 static struct ops_string sampled_decode_text(struct ops_python_samples *samples, struct ops_string value)
 {
 	size_t start = samples->texts.size;
@@ -40,8 +40,6 @@ static bool sampled_read_functions(struct ops_python_samples *samples, struct op
 	struct ops_json_walk walk = ops_json_walk(list.bytes, list.size);
 	struct ops_string pair;
 
-	if (!ops_buffer_room(&samples->texts, list.size))
-		return false;
 	while (ops_json_next_element(&walk, &pair)) {
 		struct ops_json_walk texts = ops_json_walk(pair.bytes, pair.size);
 		struct ops_string file = {0}, name = {0};
@@ -56,18 +54,34 @@ static bool sampled_read_functions(struct ops_python_samples *samples, struct op
 	return true;
 }
 
+/* Returns true for the function of multiprocessing with which a process starts. */
+static bool starts_process(const struct ops_sampled_function *function)
+{
+	return ops_string_ends(function->file, "multiprocessing/process.py") && ops_string_ends(function->name, "_bootstrap");
+}
+
+/* The numbers of functions and stacks in an object start with these. */
+struct sampled_base {
+	size_t functions, stacks;
+};
+
 /* Stops at the first invalid stack, since later ones may refer to it. */
-static bool sampled_read_stacks(struct ops_python_samples *samples, struct ops_string list)
+static bool sampled_read_stacks(struct ops_python_samples *samples, struct ops_string list, const struct sampled_base *base)
 {
 	struct ops_json_walk walk = ops_json_walk(list.bytes, list.size);
-	int64_t fields[3];
+	int64_t functions = (int64_t)(samples->functions.count - base->functions), fields[3];
 
 	while (next_numbers(&walk, fields, 3)) {
-		if (fields[0] < -1 || fields[0] >= (int64_t)samples->stacks.count || fields[1] < 0 ||
-		    fields[1] >= (int64_t)samples->functions.count || fields[2] < 0 || fields[2] > UINT32_MAX)
+		struct ops_sampled_stack stack;
+
+		if (fields[0] < -1 || fields[0] >= (int64_t)(samples->stacks.count - base->stacks) || fields[1] < 0 || fields[1] >= functions ||
+		    fields[2] < 0 || fields[2] > UINT32_MAX)
 			return true;
-		if (!OPS_ARRAY_APPEND(&samples->stacks, (struct ops_sampled_stack){fields[0] < 0 ? OPS_NONE : (uint32_t)fields[0],
-		                                                                   (uint32_t)fields[1], (uint32_t)fields[2]}))
+		stack = (struct ops_sampled_stack){fields[0] < 0 ? OPS_NONE : (uint32_t)(base->stacks + (size_t)fields[0]),
+		                                   (uint32_t)(base->functions + (size_t)fields[1]), (uint32_t)fields[2]};
+		if (starts_process(&samples->functions.items[stack.function]))
+			stack.caller = OPS_NONE;
+		if (!OPS_ARRAY_APPEND(&samples->stacks, stack))
 			return false;
 	}
 	return true;
@@ -94,47 +108,66 @@ static struct sampled_range find_range(const struct ops_trace *trace)
 
 /* Skips samples that are out of order. */
 static bool sampled_read_samples(struct ops_python_samples *samples, struct ops_string list, int64_t tid, int64_t start_ns,
-                         struct sampled_range range)
+                                 struct sampled_range range, size_t first_stack)
 {
 	struct ops_json_walk walk = ops_json_walk(list.bytes, list.size);
 	int64_t fields[4], last_us = 0;
 
 	while (next_numbers(&walk, fields, 4)) {
 		if (fields[0] < last_us || fields[0] > OPS_TIME_MAX_NS / 1000 || fields[1] < 0 || fields[1] > UINT32_MAX || fields[2] < 0 ||
-		    fields[2] >= (int64_t)samples->stacks.count || fields[3] < 0 || fields[3] > OPS_THREAD_STATES)
+		    fields[2] >= (int64_t)(samples->stacks.count - first_stack) || fields[3] < 0 || fields[3] > OPS_THREAD_STATES)
 			continue;
 		last_us = fields[0];
 		if (start_ns + 1000 * last_us < range.start_ns || start_ns + 1000 * last_us >= range.end_ns)
 			continue;
 		if (!OPS_ARRAY_APPEND(&samples->samples,
-		                      (struct ops_python_sample){tid, start_ns + 1000 * fields[0], 1000 * fields[1], (uint32_t)fields[2],
-		                                                 (enum ops_thread_state)fields[3]}))
+		                      (struct ops_python_sample){tid, start_ns + 1000 * fields[0], 1000 * fields[1],
+		                                                 (uint32_t)(first_stack + (size_t)fields[2]), (enum ops_thread_state)fields[3]}))
 			return false;
 	}
 	return true;
 }
 
-bool ops_python_samples_read(struct ops_python_samples *samples, const struct ops_trace *trace)
+/* Adds the samples of one process. */
+static bool sampled_read_process(struct ops_python_samples *samples, struct ops_string json, struct sampled_range range)
 {
-	struct ops_string json, functions, stacks, threads, thread, text, list;
-	struct sampled_range range = find_range(trace);
+	struct ops_string functions, stacks, threads, thread, text, list;
+	struct sampled_base base = {samples->functions.count, samples->stacks.count};
 	struct ops_json_walk walk;
 	int64_t start_ns, tid;
 	bool done;
 
-	*samples = (struct ops_python_samples){0};
-	if (!ops_trace_find_metadata(trace, "python_samples", &json) || json.bytes[0] != '{' ||
-	    !ops_json_find_member(json, "start_ns", &text) || !ops_json_parse_integer(text, &start_ns) || start_ns < 0 ||
+	if (json.bytes[0] != '{' || !ops_json_find_member(json, "start_ns", &text) || !ops_json_parse_integer(text, &start_ns) || start_ns < 0 ||
 	    start_ns > OPS_TIME_MAX_NS * 2 || !ops_json_find_member(json, "functions", &functions) ||
 	    !ops_json_find_member(json, "stacks", &stacks) || !ops_json_find_member(json, "threads", &threads))
 		return true;
-	done = sampled_read_functions(samples, functions) && sampled_read_stacks(samples, stacks);
+	done = sampled_read_functions(samples, functions) && sampled_read_stacks(samples, stacks, &base);
 	walk = ops_json_walk(threads.bytes, threads.size);
 	while (done && ops_json_next_element(&walk, &thread))
 		if (thread.bytes[0] == '{' && ops_json_find_member(thread, "tid", &text) && ops_json_parse_integer(text, &tid) &&
 		    ops_json_find_member(thread, "samples", &list))
-			done = sampled_read_samples(samples, list, tid, start_ns, range);
+			done = sampled_read_samples(samples, list, tid, start_ns, range, base.stacks);
 	return done && !samples->texts.failed;
+}
+
+bool ops_python_samples_read(struct ops_python_samples *samples, const struct ops_trace *trace)
+{
+	struct sampled_range range = find_range(trace);
+	struct ops_json_walk processes;
+	struct ops_string json, process;
+	bool done = true;
+
+	*samples = (struct ops_python_samples){0};
+	if (!ops_trace_find_metadata(trace, "python_samples", &json))
+		return true;
+	if (!ops_buffer_room(&samples->texts, json.size)) /* so that texts stay where they are */
+		return false;
+	if (json.bytes[0] != '[')
+		return sampled_read_process(samples, json, range);
+	processes = ops_json_walk(json.bytes, json.size);
+	while (done && ops_json_next_element(&processes, &process))
+		done = sampled_read_process(samples, process, range);
+	return done;
 }
 
 void ops_python_samples_release(struct ops_python_samples *samples)
@@ -206,11 +239,45 @@ static bool sample_waits(const struct ops_python_sample *sample, const uint8_t *
 	return sample->state == OPS_THREAD_STATES ? blocked[sample->stack] : ops_thread_state_waits(sample->state);
 }
 
+/* The loop of a worker, and whether a call in it only waits. */
+static bool is_worker_loop(const struct ops_sampled_function *function)
+{
+	return ops_string_ends(function->file, "torch/utils/data/_utils/worker.py") && ops_string_is(function->name, "_worker_loop");
+}
+
+static void sampled_find_workers(const struct ops_python_samples *samples, const uint8_t *blocked, uint8_t *workers)
+{
+	/* Stacks come after those of their callers. */
+	for (size_t i = 0; i < samples->stacks.count; i++) {
+		uint32_t caller = samples->stacks.items[i].caller;
+
+		if (is_worker_loop(&samples->functions.items[samples->stacks.items[i].function]))
+			workers[i] = OPS_SAMPLED_WORKS;
+		else if (caller != OPS_NONE && workers[caller] == OPS_SAMPLED_WORKS && blocked[i] &&
+		         is_worker_loop(&samples->functions.items[samples->stacks.items[caller].function]))
+			workers[i] = OPS_SAMPLED_IDLES;
+		else if (caller != OPS_NONE)
+			workers[i] = workers[caller];
+	}
+}
+
+uint8_t *ops_sampled_workers(const struct ops_python_samples *samples)
+{
+	uint8_t *blocked = find_blocked_stacks(samples);
+	uint8_t *workers = blocked ? ops_alloc_zeroed(samples->stacks.count + 1, 1) : NULL;
+
+	if (workers)
+		sampled_find_workers(samples, blocked, workers);
+	ops_free(blocked);
+	return workers;
+}
+
 uint8_t *ops_python_sample_waits(const struct ops_python_samples *samples, const struct ops_trace *trace)
 {
 	const struct ops_helper_waits *waits = ops_helper_waits_of(trace);
 	uint8_t *blocked = waits ? find_blocked_stacks(samples) : NULL;
-	uint8_t *result = blocked ? ops_alloc_zeroed(samples->samples.count + 1, 1) : NULL;
+	uint8_t *workers = blocked ? ops_sampled_workers(samples) : NULL;
+	uint8_t *result = workers ? ops_alloc_zeroed(samples->samples.count + 1, 1) : NULL;
 	bool is_helper = false;
 
 	for (size_t i = 0; result && i < samples->samples.count; i++) {
@@ -218,8 +285,9 @@ uint8_t *ops_python_sample_waits(const struct ops_python_samples *samples, const
 
 		if (!i || sample->tid != sample[-1].tid)
 			is_helper = ops_is_helper(waits, trace, sample->tid);
-		result[i] = is_helper && sample_waits(sample, blocked);
+		result[i] = workers[sample->stack] == OPS_SAMPLED_IDLES || (is_helper && sample_waits(sample, blocked));
 	}
+	ops_free(workers);
 	ops_free(blocked);
 	return result;
 }

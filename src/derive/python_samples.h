@@ -7,6 +7,9 @@
  *      "stacks": [caller or -1, function, line, …],           a stack is its innermost frame and the stack of the callers
  *      "threads": [{"tid": …, "samples": [microseconds since the start, microseconds, stack, state, …]}, …]}
  *
+ * If several processes have some, the metadata is a list of such objects. Stacks of a process that multiprocessing started begin there: of a forked
+ * process, the frames before are those of its parent.
+ *
  * A sample is the stack of a thread at one point of wall-clock time, whether the thread ran or waited. It represents
  * the time since the previous sample.
  */
@@ -61,7 +64,17 @@ uint32_t *ops_sampled_program_frames(const struct ops_python_samples *samples);
 /* Returns, by sample, the innermost row on its thread at its time; OPS_NONE: none. Freed with ops_free. NULL if out of memory. */
 uint32_t *ops_python_sample_rows(const struct ops_python_samples *samples, const struct ops_trace *trace);
 
-/* Returns, by sample, 1 if a helper thread waits (helper_waits.h). Freed with ops_free. NULL if out of memory. */
+/* What a stack does in a worker of a data loader of torch. */
+enum ops_sampled_worker {
+	OPS_SAMPLED_ELSEWHERE, /* the stack is of something else */
+	OPS_SAMPLED_WORKS,
+	OPS_SAMPLED_IDLES,     /* the worker waits for the indices of its next batch */
+};
+
+/* Returns, by stack, what it does, enum ops_sampled_worker. Freed with ops_free. NULL if out of memory. */
+uint8_t *ops_sampled_workers(const struct ops_python_samples *samples);
+
+/* Returns, by sample, 1 if a helper thread (helper_waits.h) or a worker without a batch waits. Freed with ops_free. NULL if out of memory. */
 uint8_t *ops_python_sample_waits(const struct ops_python_samples *samples, const struct ops_trace *trace);
 
 #endif

@@ -17,6 +17,7 @@
 #include "trace/merge_places.h"
 
 #define PLACE "distributedInfo"
+#define SAMPLES "python_samples"
 
 /* --- common facts of all parts -------------------------------------------------------------------------------------- */
 
@@ -103,12 +104,49 @@ static bool keep_place(struct merge *merge, const struct ops_trace *trace, size_
 	return done;
 }
 
+/* Samples are an object, or a list of objects if several processes have some (derive/python_samples.h). */
+static bool merge_keep_samples(struct merge *merge, const struct ops_trace *trace)
+{
+	struct ops_string json;
+
+	if (!ops_trace_find_metadata(trace, SAMPLES, &json))
+		return true;
+	if (json.bytes[0] == '[')
+		json = (struct ops_string){json.bytes + 1, json.size - 2};
+	ops_buffer_append_text(&merge->samples, ",");
+	ops_buffer_append(&merge->samples, json.bytes, json.size);
+	return !merge->samples.failed;
+}
+
+/* Joins the samples of the processes with those of the trace that they become part of. */
+static enum ops_code merge_set_samples(const struct merge *merge, struct ops_trace *trace, struct ops_error *error)
+{
+	struct ops_string first = {"", 0}, rest = {merge->samples.bytes, merge->samples.size};
+	struct ops_buffer joined = {0};
+	enum ops_code code;
+
+	if (!merge->samples.size)
+		return OPS_OK;
+	if (!ops_trace_find_metadata(trace, SAMPLES, &first)) {
+		rest = (struct ops_string){rest.bytes + 1, rest.size - 1};
+	} else if (first.bytes[0] == '[') {
+		first = (struct ops_string){first.bytes + 1, first.size - 2};
+	}
+	ops_buffer_append_text(&joined, "[");
+	ops_buffer_append(&joined, first.bytes, first.size);
+	ops_buffer_append(&joined, rest.bytes, rest.size);
+	ops_buffer_append_text(&joined, "]");
+	code = joined.failed ? ops_fault_memory(error) : ops_trace_set_metadata(trace, SAMPLES, strlen(SAMPLES), joined.bytes, joined.size, error);
+	ops_buffer_release(&joined);
+	return code;
+}
+
 static bool merge_keep_metadata(struct merge *merge, const struct ops_trace_part *part, size_t index)
 {
 	const struct ops_trace *trace = part->trace;
 
 	if (part->process_name)
-		return true;
+		return merge_keep_samples(merge, trace);
 	if (part->rank_name && !keep_place(merge, trace, index))
 		return false;
 	for (size_t i = 0; i < ops_trace_metadata_count(trace); i++) {
@@ -158,6 +196,8 @@ static enum ops_code merge_end(struct merge *merge, struct ops_trace **ret_trace
 	}
 	if (!code && merge->place.size)
 		code = ops_trace_set_metadata(trace, PLACE, strlen(PLACE), merge->place.bytes, merge->place.size, error);
+	if (!code)
+		code = merge_set_samples(merge, trace, error);
 	if (code)
 		ops_trace_unref(trace);
 	else
@@ -172,6 +212,7 @@ static void merge_release(struct merge *merge)
 	merge_tracks_release(&merge->tracks);
 	ops_arena_release(&merge->texts);
 	OPS_ARRAY_RELEASE(&merge->metadata);
+	ops_buffer_release(&merge->samples);
 }
 
 /* --- parts in memory ------------------------------------------------------------------------------------------------ */

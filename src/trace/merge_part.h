@@ -13,6 +13,7 @@
 
 #include "base/arena.h"
 #include "base/array.h"
+#include "base/buffer.h"
 #include "base/intern.h"
 #include "trace/builder.h"
 #include "trace/merge_tracks.h"
@@ -40,6 +41,7 @@ struct merge {
 	struct ops_arena texts; /* texts of the metadata */
 	OPS_ARRAY(struct merge_member) metadata;
 	struct ops_string place; /* position in the run: members on which all ranks agree; "" if none */
+	struct ops_buffer samples; /* sampled stacks of processes that become part of the trace: JSON objects, each after a comma */
 };
 
 /* Returns the sum, saturated at the limits of int64_t. */

@@ -150,12 +150,35 @@ static void samples_give_lines_of_python_code(void **state)
 	assert_files(rows, "{\"file\":\"net.py\",\"host_us\":100,\"self_us\":100,", "{\"file\":\"train.py\",\"host_us\":280,\"self_us\":180,");
 }
 
+/* Process 2 was forked at line 12 of process 1 as a worker: what it waits for indices counts for no line, and what it does counts for
+ * line 30 and not for line 12. Both have a function with number 1. */
+static void samples_of_workers_are_of_their_lines(void **state)
+{
+	static const char rows[] =
+		"{\"python_samples\":[{\"version\":1,\"start_ns\":0,\"functions\":[[\"train.py\",\"<module>\"],[\"train.py\",\"main\"]],"
+		"\"stacks\":[-1,0,20, 0,1,12],\"threads\":[{\"tid\":1,\"samples\":[250,40,1,0]}]},"
+		"{\"version\":1,\"start_ns\":100000,\"functions\":[[\"train.py\",\"main\"],"
+		"[\"/usr/lib/python3.11/multiprocessing/process.py\",\"BaseProcess._bootstrap\"],"
+		"[\"/usr/lib/python3/site-packages/torch/utils/data/_utils/worker.py\",\"_worker_loop\"],[\"/usr/lib/python3.11/multiprocessing/queues.py\",\"Queue.get\"],"
+		"[\"data.py\",\"Rows.__getitem__\"]],\"stacks\":[-1,0,12, 0,1,3, 1,2,4, 2,3,5, 2,4,30],"
+		"\"threads\":[{\"tid\":2,\"samples\":[100,70,4,0, 200,100,3,7, 250,50,2,0]}]}],"
+		"\"traceEvents\":[" STACKED("cpu_op", "aten::mm", "train.py(6): main", 0, 100) "{}]}";
+
+	(void)state;
+	assert_table(rows, "self,with_calls,device,allocated,calls,line,function,file,is_library\n"
+	                   "100,100,0,0,1,6,main,train.py,no\n"
+	                   "70,70,0,0,0,30,Rows.__getitem__,data.py,no\n"
+	                   "40,40,0,0,0,12,main,train.py,no\n"
+	                   "0,40,0,0,0,20,<module>,train.py,no\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(backward_belongs_to_the_file_of_its_forward),
 	                                   cmocka_unit_test(call_stacks_give_lines_without_calls),
 	                                   cmocka_unit_test(lines_of_the_program_come_first),
-	                                   cmocka_unit_test(samples_give_lines_of_python_code)};
+	                                   cmocka_unit_test(samples_give_lines_of_python_code),
+	                                   cmocka_unit_test(samples_of_workers_are_of_their_lines)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

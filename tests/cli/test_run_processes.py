@@ -5,6 +5,7 @@ job have their own."""
 import gzip
 import json
 import os
+import re
 import signal
 import subprocess
 import textwrap
@@ -113,6 +114,30 @@ def test_advice_names_the_line_in_the_worker_that_the_loader_waits_for(tmp_path,
         if other is not finding and other["where"]
     )
     assert sum(finding["predicted_gain_percent"] or 0 for finding in advice["findings"]) <= 100
+
+
+def test_default_recordings_name_the_line_in_the_worker(tmp_path, program, opstrobe):
+    """Without recorded calls, by sampled stacks of the worker."""
+    name = program("""
+    torch.set_num_threads(1)
+    train(DataLoader(Rows(), 8, num_workers=1), epochs=6)
+    """)
+    for _ in range(8):  # as above
+        assert opstrobe("run", "--force", "-o", "trace.json.gz", name).returncode == 0
+        advice = json.loads(opstrobe("advise", "--format", "json", "trace.json.gz").stdout)
+        finding = next((finding for finding in advice["findings"] if finding["id"] == "loader-bound"), None)
+        if finding and finding["where"][0]["line"] == WORK_LINE:
+            break
+    assert finding is not None
+    assert finding["where"][0]["line"] == WORK_LINE
+    assert re.match(r"Workers spend [\d.]+ % of their time in the line named first\. ", finding["advice"])
+    tracks = opstrobe("convert", "--metric", "sampled", "trace.json.gz", "stacks.folded")
+    assert tracks.returncode == 0
+    folded = (tmp_path / "stacks.folded").read_text()
+    assert "Rows.__getitem__" in folded
+    working = [line for line in folded.splitlines() if "_worker_loop" in line]
+    assert any(line.startswith("loader_worker_0,_MainThread;") for line in working)  # other than that of the program
+    assert "Queue.get" not in "".join(working)
 
 
 def test_steps_are_of_the_program_alone(tmp_path, program, opstrobe):

@@ -218,6 +218,40 @@ static void test_started_process(void **state)
 	ops_trace_unref(traces[1]);
 }
 
+/* Merges traces with these sampled stacks (NULL: none), the second one as a process of the first, and returns those of the result. */
+static void check_samples(const char *first, const char *second, const char *wanted)
+{
+	static const char key[] = "python_samples";
+	struct random random = {3};
+	struct ops_trace *traces[2] = {random_trace(&random, 5000, 4, 1), random_trace(&random, 5100, 3, 1)}, *merged;
+	struct ops_trace_part parts[2] = {{.trace = traces[0], .whole = true}, {.trace = traces[1], .whole = true, .process_name = "worker 7"}};
+	const char *texts[2] = {first, second};
+	struct ops_string json;
+
+	for (int i = 0; i < 2; i++)
+		if (texts[i])
+			assert_int_equal(ops_trace_set_metadata(traces[i], key, strlen(key), texts[i], strlen(texts[i]), NULL), OPS_OK);
+	assert_int_equal(ops_trace_merge(parts, 2, NULL, &merged, NULL), OPS_OK);
+	assert_int_equal(ops_trace_find_metadata(merged, key, &json), wanted != NULL);
+	if (wanted) {
+		assert_int_equal(json.size, strlen(wanted));
+		assert_memory_equal(json.bytes, wanted, json.size);
+	}
+	ops_trace_unref(merged);
+	ops_trace_unref(traces[0]);
+	ops_trace_unref(traces[1]);
+}
+
+static void test_samples_of_started_processes(void **state)
+{
+	(void)state;
+	check_samples(NULL, NULL, NULL);
+	check_samples("{\"a\":1}", NULL, "{\"a\":1}");
+	check_samples(NULL, "{\"b\":2}", "[{\"b\":2}]");
+	check_samples("{\"a\":1}", "{\"b\":2}", "[{\"a\":1},{\"b\":2}]");
+	check_samples("[{\"a\":1},{\"b\":2}]", "[{\"c\":3}]", "[{\"a\":1},{\"b\":2},{\"c\":3}]");
+}
+
 static void test_out_of_memory(void **state)
 {
 	struct ops_trace *trace;
@@ -249,7 +283,7 @@ int main(void)
 		cmocka_unit_test(test_refs),
 		cmocka_unit_test(test_tracks),
 		cmocka_unit_test(test_one_of_everything),
-		cmocka_unit_test(test_started_process),
+		cmocka_unit_test(test_started_process), cmocka_unit_test(test_samples_of_started_processes),
 		cmocka_unit_test(test_out_of_memory),
 	};
 

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
     import opstrobe
     from opstrobe.launcher.steps import StepWatch
-    from opstrobe.recording.stack import StackOptions
 
 _VARIABLE = "OPSTROBE_RECORD_PROCESSES"  # the options of the recordings, as JSON; processes started now are recorded
 _LOCK = "recording"  # name of a file that the process of the program keeps locked while it records
@@ -249,11 +248,12 @@ def _begin(about: dict[str, Any]) -> None:
 def _start(options: dict[str, Any], about: dict[str, Any]) -> opstrobe.profile:
     import opstrobe
     from opstrobe.launcher import steps
+    from opstrobe.recording.stack import StackOptions
 
     profile = opstrobe.profile(
         record_shapes=options["record_shapes"],
         profile_memory=options["profile_memory"] and not about["is_loader"],
-        with_stack=_stack_options(options["with_stack"], about["is_loader"]),
+        with_stack=False if options["with_stack"] is None else StackOptions(**options["with_stack"]),
         with_flops=options["with_flops"],
         with_modules=options["with_modules"],
         max_bytes=options["max_bytes"],
@@ -276,15 +276,6 @@ def _start(options: dict[str, Any], about: dict[str, Any]) -> opstrobe.profile:
     assert profile.profiler is not None
     profile.profiler.gives_way = True
     return profile
-
-
-def _stack_options(given: dict[str, Any] | None, is_loader: bool) -> StackOptions | bool:
-    from opstrobe.recording.stack import StackOptions
-
-    if given is None:
-        return False
-    # A merged trace keeps the samples of one process.
-    return StackOptions(**{**given, "sample_ms": 0} if is_loader else given)
 
 
 def _end_step(profile: opstrobe.profile, begin: int, end: int) -> None:

@@ -901,7 +901,7 @@ bool advice_report_keep(struct advice_report *report, const char *bytes, size_t 
 void advice_add_place(struct advice_where place, struct advice_finding *finding);
 bool advice_report_keep_where(struct advice_report *report, struct advice_where *where);
 bool advice_same_line(const struct advice_where *a, const struct advice_where *b);
-/* Describes the place of a row. The texts belong to the trace or to the ranks. */
+/* Describes the place of a row, which may be OPS_NONE. The texts belong to the trace or to the ranks. */
 struct advice_where advice_describe(const struct advice *advice, uint32_t site, uint32_t row);
 struct advice_through advice_describe_through(const struct advice *advice, uint32_t library_site);
 /* Formats the line of a row: "forward (train.py:45)"; "" if it is unknown. */

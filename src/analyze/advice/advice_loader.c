@@ -194,6 +194,63 @@ static bool add_line(struct advice_report *report, struct advice_finding *findin
 	return done;
 }
 
+/* --- sampled workers ------------------------------------------------------------------------------------------------- */
+
+/* Returns the time that a sample found a worker working, in steady steps. */
+static int64_t sampled_work_ns(const struct advice *advice, const uint8_t *workers, size_t sample)
+{
+	const struct ops_python_sample *of = &advice->samples.samples.items[sample];
+	size_t step = view_step_at(advice->views, of->time_ns);
+
+	return workers[of->stack] == OPS_SAMPLED_WORKS && step < advice->views->steps.count && advice->steady[step] ? of->weight_ns : 0;
+}
+
+/* Sums the time of workers by line of the program. Returns the sum over all of them, also where no line of the program is. */
+static int64_t sum_sampled_lines(const struct advice *advice, const uint8_t *workers, int64_t *by_site)
+{
+	int64_t all_ns = 0;
+
+	for (size_t i = 0; i < advice->samples.samples.count; i++) {
+		int64_t ns = sampled_work_ns(advice, workers, i);
+		uint32_t site = advice->sample_site[i];
+
+		all_ns = ops_sum(all_ns, ns);
+		if (site != OPS_NONE)
+			by_site[site] = ops_sum(by_site[site], ns);
+	}
+	return all_ns;
+}
+
+/* Without recorded calls, sampled stacks know in which line workers take their time. */
+static bool add_sampled_line(struct advice_report *report, struct advice_finding *finding, const struct advice *advice)
+{
+	uint8_t *workers = ops_sampled_workers(&advice->samples);
+	int64_t *by_site = ops_alloc_zeroed(advice->sites.count + 1, sizeof(*by_site)), all_ns, most_ns = 0;
+	struct ops_buffer text = {0};
+	struct advice_where place;
+	uint32_t most = 0;
+	bool done = workers && by_site;
+
+	if (done) {
+		all_ns = sum_sampled_lines(advice, workers, by_site);
+		for (uint32_t site = 0; site < advice->sites.count; site++)
+			most = by_site[site] > by_site[most] ? site : most;
+		most_ns = by_site[most];
+		if (most_ns > 0 && (double)most_ns >= CAUSE_MIN * (double)all_ns) {
+			place = advice_describe(advice, most, OPS_NONE);
+			ops_buffer_printf(&text, "Workers spend %s of their time in the line named first. ",
+			                  ops_figure_of_percent(100 * (double)most_ns / (double)all_ns).text);
+			done = put_first(report, finding, &text, &place, 1);
+		}
+	}
+	ops_buffer_release(&text);
+	ops_free(workers);
+	ops_free(by_site);
+	return done;
+}
+
+/* --- the finding ------------------------------------------------------------------------------------------------------ */
+
 static bool explain_finding(struct advice_report *report, struct advice_finding *finding, struct advice *inside, const struct advice_rule *const *rules,
                          size_t count)
 {
@@ -205,12 +262,12 @@ static bool explain_finding(struct advice_report *report, struct advice_finding 
 	work_ns = (double)loader_work_ns(inside);
 	work_ms = advice_step_ms(inside, work_ns);
 	cause = best_cause(inside->report, CAUSE_MIN * work_ms);
-	if (!(work_ms > 0))
-		return true;
-	if (cause)
+	if (work_ms > 0 && cause)
 		return put_cause(report, finding, cause, work_ms);
 	/* What Python does in the main process is known to the rule about the loader. */
-	return advice_loader_track(inside) == OPS_NONE || add_line(report, finding, inside, work_ns);
+	if (advice_loader_track(inside) == OPS_NONE)
+		return add_sampled_line(report, finding, inside);
+	return !(work_ms > 0) || add_line(report, finding, inside, work_ns);
 }
 
 static bool explain_apart(struct advice_report *report, struct advice_finding *finding, const struct ops_trace *trace)

@@ -268,7 +268,7 @@ static struct advice_through describe_site(const struct advice *advice, const st
 struct advice_where advice_describe(const struct advice *advice, uint32_t site, uint32_t row)
 {
 	struct advice_where where = {.module = ops_place_module(&advice->places, row),
-	                             .operator_name = advice_report_operator_of(advice, row),
+	                             .operator_name = row == OPS_NONE ? ops_string_of("") : advice_report_operator_of(advice, row),
 	                             .trace = advice->report->traces,
 	                             .row = row};
 	struct advice_through line;
