@@ -18,6 +18,7 @@
 #include "diagnose.h"
 #include "options.h"
 #include "stream.h"
+#include "write.h"
 
 #define NAME_SIZE_MAX 1023
 
@@ -201,14 +202,15 @@ int cli_report(char **arguments)
 		fputs("opstrobe report: for HTML the trace must be a regular file, because it is read more than once\n", stderr);
 		return CLI_EXIT_USAGE;
 	}
+	if (choice == 0 && !output)
+		output = "report.html";
+	if (output && !cli_can_replace("report", output, (const char *const *)arguments + 1, count))
+		return CLI_EXIT_USAGE;
 	if (choice == 1 && !write_markdown(arguments + 1, count, output))
 		return CLI_EXIT_FAILED;
-	if (choice == 0) {
-		output = output ? output : "report.html";
-		if (ops_report_write(arguments[1], output, cli_print_diagnostic, &error)) {
-			cli_log("opstrobe: %s\n", error.text);
-			return CLI_EXIT_FAILED;
-		}
+	if (choice == 0 && ops_report_write(arguments[1], output, cli_print_diagnostic, &error)) {
+		cli_log("opstrobe: %s\n", error.text);
+		return CLI_EXIT_FAILED;
 	}
 	if (output)
 		printf("%s\n", output);

@@ -53,6 +53,11 @@ bool cli_can_write(const char *command, const char *path, const char *const *inp
 		        command);
 		return false;
 	}
+	return cli_can_replace(command, path, inputs, count);
+}
+
+bool cli_can_replace(const char *command, const char *path, const char *const *inputs, size_t count)
+{
 	for (size_t i = 0; i < count; i++) {
 		if (is_same_file(path, inputs[i])) {
 			cli_log("opstrobe %s: the output '%s' is the input itself; give another name\n", command, path);

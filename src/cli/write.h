@@ -33,6 +33,8 @@ bool cli_write_flame_diff(const char *command, const struct ops_trace *trace, co
 bool cli_can_write_flame_diff(const char *command, const char *path, const char *const *inputs, size_t count);
 /* Returns whether a name has a suffix of a known format and is not one of the `count` inputs. Prints the reason if not. */
 bool cli_can_write(const char *command, const char *path, const char *const *inputs, size_t count);
+/* Returns whether a file is not one of the `count` inputs. Prints the reason if not. */
+bool cli_can_replace(const char *command, const char *path, const char *const *inputs, size_t count);
 /* Prints to standard error how many of the `total` events a new file contains. */
 void cli_report_written(const char *path, size_t events, size_t total);
 

@@ -48,6 +48,9 @@ static const struct kind {
 } kinds[] = {
 #define MARK(text) text, sizeof(text) - 1
 	{MARK("PK\x03\x04"), AT_START, {"a zip archive; unpack it first", OPS_FOREIGN_ALWAYS}, NULL},
+	{MARK("\xfd" "7zXZ"), AT_START, {"a file compressed by xz; unpack it first", OPS_FOREIGN_ALWAYS}, NULL},
+	{MARK("BZh"), AT_START, {"a file compressed by bzip2; unpack it first", OPS_FOREIGN_ALWAYS}, NULL},
+	{MARK("\"timeDeltas\""), ANYWHERE, {"a CPU profile of V8; open it in Chrome DevTools", OPS_FOREIGN_WITHOUT_EVENTS}, NULL},
 	{MARK("\x80\x02"), AT_START, {PICKLE, OPS_FOREIGN_ALWAYS}, NULL},
 	{MARK("\x80\x03"), AT_START, {PICKLE, OPS_FOREIGN_ALWAYS}, NULL},
 	{MARK("\x80\x04"), AT_START, {PICKLE, OPS_FOREIGN_ALWAYS}, NULL},

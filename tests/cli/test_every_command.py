@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """What all commands have in common: help, forms of output, what they take for a trace, exit statuses, Ctrl-C."""
 
+import bz2
 import csv
 import fcntl
 import io
 import json
+import lzma
 import os
 import pathlib
 import pickle
@@ -170,6 +172,9 @@ def test_files_that_are_not_traces(opstrobe, traces, command, name):
 FOREIGN = {
     "weights.pickle": (pickle.dumps({"layer": [1, 2]}), "a Python pickle", "neither a memory snapshot"),
     "et.json": (b'{"schema": "1.1.1", "nodes": [{"id": 1}]}', "an execution trace", "not one of torch's ExecutionTraceObserver"),
+    "node.cpuprofile": (b'{"nodes": [{"id": 1}], "startTime": 1, "samples": [1], "timeDeltas": [5]}', "a CPU profile of V8", "DevTools"),
+    "trace.json.xz": (lzma.compress(b'{"traceEvents": []}'), "compressed by xz", "unpack it"),
+    "trace.json.bz2": (bz2.compress(b'{"traceEvents": []}'), "compressed by bzip2", "unpack it"),
     "memory.raw.json": (b"[[-1, 1, 512, 7], [5, 2, 64, 0]]", "a raw memory timeline", "opstrobe analyze memory_timeline"),
     "memory.json": (b"[[-1, 5, 9], [[0, 0], [512, 0], [0, 64]]]", "a memory timeline without its blocks", ".raw.json.gz"),
     "jax.json": (b'{"displayTimeUnit":"ns","metadata":{"highres-ticks":true},"traceEvents":[{"ph":"X","pid":1,"tid":2,'
@@ -223,6 +228,9 @@ def test_an_output_that_is_the_input(opstrobe, traces):
         ("convert", "a.pt.trace.json", "--output", "link.json"),
         ("cut", "--to", "1s", "a.pt.trace.json", "./a.pt.trace.json"),
         ("merge", "-o", "a.pt.trace.json", "a.pt.trace.json"),
+        ("report", "-o", "a.pt.trace.json", "a.pt.trace.json"),
+        ("report", "--format", "markdown", "-o", "link.json", "a.pt.trace.json"),
+        ("sql", "-o", "./a.pt.trace.json", "select 1 as one", "a.pt.trace.json"),
     ):
         process = opstrobe(*words, cwd=traces)
         assert process.returncode == USAGE and "is the input itself" in process.stderr, (words, process.stderr)

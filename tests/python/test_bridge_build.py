@@ -115,6 +115,12 @@ def test_it_is_built_once(cache):
     assert built.parent.stat().st_mode & 0o077 == 0
 
 
+@pytest.mark.skipif(shutil.which("readelf") is None, reason="reads the library with readelf")
+def test_its_table_of_functions_is_read_only(cache):
+    found = subprocess.check_output(["readelf", "-W", "--dynamic", "--segments", *bridges(cache)], text=True)
+    assert "GNU_RELRO" in found and "BIND_NOW" in found
+
+
 def test_its_name_says_what_it_is_for(cache):
     (built,) = bridges(cache)
     assert f"torch{torch.__version__}-" in built.name

@@ -116,6 +116,7 @@ def _flags(torch: ModuleType) -> list[str]:
         "-shared",
         "-fvisibility=hidden",
         "-fno-plt",
+        "-Wl,-z,relro,-z,now",
         f"-D_GLIBCXX_USE_CXX11_ABI={int(torch.compiled_with_cxx11_abi())}",
         f'-DOPS_TORCH_VERSION="{torch.__version__}"',
     ]
