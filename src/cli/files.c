@@ -123,3 +123,23 @@ bool cli_has_suffix(const char *path, const char *suffix)
 
 	return size >= suffix_size && strcmp(path + size - suffix_size, suffix) == 0;
 }
+
+bool cli_files_select(const char *const *paths, size_t count, const char *file)
+{
+	struct cli_files files = {0};
+	struct ops_error error;
+	struct stat written, selected;
+	bool selects = false;
+
+	if (stat(file, &written))
+		return false;
+	/* Paths that cannot be listed select nothing, which the command reports when it reads them. */
+	for (size_t i = 0; i < count; i++)
+		if (add_any(&files, paths[i], true, &error))
+			break;
+	for (size_t i = 0; i < files.list.count && !selects; i++)
+		selects = !stat(files.list.items[i].path, &selected) && selected.st_dev == written.st_dev &&
+		          selected.st_ino == written.st_ino;
+	cli_files_release(&files);
+	return selects;
+}

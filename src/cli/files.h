@@ -21,6 +21,9 @@ struct cli_files {
 bool cli_files_find_all(struct cli_files *files, char *const *paths, size_t count, bool any_json);
 void cli_files_release(struct cli_files *files);
 
+/* Returns whether `file` is one of those that the paths select, by whatever name. */
+bool cli_files_select(const char *const *paths, size_t count, const char *file);
+
 bool cli_is_directory(const char *path);
 /* Returns whether a file name ends with the suffix. */
 bool cli_has_suffix(const char *path, const char *suffix);

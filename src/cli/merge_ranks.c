@@ -58,9 +58,9 @@ static bool merge_to(struct cli_stream *stream, bool align, const char *output)
 	done = done && cli_write("merge", merged, output, NULL);
 	if (done) {
 		print_shifts(stream, shifts);
-		cli_log("opstrobe: wrote %s: %s events of %s traces\n", output,
+		cli_log("opstrobe: wrote %s: %s events of %s trace%s\n", output,
 		        ops_figure_of_number((double)ops_trace_events(merged)->count).text,
-		        ops_figure_of_number((double)stream->count).text);
+		        ops_figure_of_number((double)stream->count).text, stream->count == 1 ? "" : "s");
 	}
 	ops_trace_unref(merged);
 	free(names);

@@ -8,11 +8,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include <opstrobe/internal/format.h>
 
 #include "cli.h"
+#include "files.h"
 #include "traces.h"
 
 #define LEVEL_QUICK 1 /* of gzip: for the trace of a black box, an eighth more bytes than the default, in two thirds of the time */
@@ -39,13 +39,6 @@ static enum form form_of(const char *path)
 	return FORM_NONE;
 }
 
-static bool is_same_file(const char *one, const char *other)
-{
-	struct stat a, b;
-
-	return !stat(one, &a) && !stat(other, &b) && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
-}
-
 bool cli_can_write(const char *command, const char *path, const char *const *inputs, size_t count)
 {
 	if (form_of(path) == FORM_NONE) {
@@ -58,13 +51,10 @@ bool cli_can_write(const char *command, const char *path, const char *const *inp
 
 bool cli_can_replace(const char *command, const char *path, const char *const *inputs, size_t count)
 {
-	for (size_t i = 0; i < count; i++) {
-		if (is_same_file(path, inputs[i])) {
-			cli_log("opstrobe %s: the output '%s' is the input itself; give another name\n", command, path);
-			return false;
-		}
-	}
-	return true;
+	if (!cli_files_select(inputs, count, path))
+		return true;
+	cli_log("opstrobe %s: the output '%s' is the input itself; give another name\n", command, path);
+	return false;
 }
 
 void cli_report_written(const char *path, size_t events, size_t total)

@@ -230,6 +230,10 @@ def test_an_output_that_is_the_input(opstrobe, traces):
         ("merge", "-o", "a.pt.trace.json", "a.pt.trace.json"),
         ("report", "-o", "a.pt.trace.json", "a.pt.trace.json"),
         ("report", "--format", "markdown", "-o", "link.json", "a.pt.trace.json"),
+        ("merge", "-o", "a.pt.trace.json", "."),
+        ("report", "-o", "a.pt.trace.json", "."),
+        ("merge", "-o", "a.pt.trace.json", "*.trace.json"),
+        ("sql", "-o", "a.pt.trace.json", "select 1 as one", "."),
         ("sql", "-o", "./a.pt.trace.json", "select 1 as one", "a.pt.trace.json"),
     ):
         process = opstrobe(*words, cwd=traces)

@@ -54,13 +54,6 @@ def _warn_of(path: str, trace: _core.Trace) -> None:
         print_message("opstrobe sql", f"{path}: {diagnostic['message']}")
 
 
-def _is_same_file(one: str, other: str) -> bool:
-    try:
-        return os.path.samefile(one, other)
-    except OSError:
-        return False
-
-
 def _format_of(options: argparse.Namespace) -> str:
     if options.format:
         return str(options.format)
@@ -121,7 +114,7 @@ def _run_command() -> None:
         parser.error("--format parquet needs --output FILE")
     if query is None and command is None and "-" in words:
         parser.error("'-' needs a query: standard input is the trace")
-    if options.output and any(_is_same_file(word, options.output) for word in words):
+    if options.output and sources.selects(words, options.output):
         parser.error(f"the output '{options.output}' is the input itself; give another name")
     form = _format_of(options)
     try:

@@ -53,6 +53,14 @@ def _matching(word: str) -> list[str]:
     return [] if any(letter in word for letter in " \t\n;") else sorted(glob.glob(word))
 
 
+def selects(words: Sequence[str], file: str) -> bool:
+    """Returns whether a file is one of those that the words name."""
+    if not os.path.exists(file):
+        return False
+    paths = (path for word in words for path in ([word] if os.path.exists(word) else _matching(word)))
+    return any(os.path.exists(path) and os.path.samefile(path, file) for path in trace_files(paths))
+
+
 def _traces_of(word: str) -> Iterator[str | _core.Trace]:
     if word == "-":
         yield _core.parse_trace(sys.stdin.buffer.read())
