@@ -503,6 +503,16 @@ def test_no_steps(opstrobe, views):
     assert "whole recording: 80.0 µs" in opstrobe("views", "worker.pt.trace.json").stdout
 
 
+def test_a_recording_without_steps_includes_launches_outside_of_operators(opstrobe, views):
+    """Such as replays of a CUDA graph in a server: their time was not part of it, and neither was their device work."""
+    replay = op("cudaGraphLaunch", 300, 50, cat="cuda_runtime", correlation=2)
+    rows = [*WORK[1:], replay, kernel("decode", 400, 1000, 2)]
+    found = views(rows)
+    assert found["steps"]["breakdown"]["average"]["total"] == 1390
+    assert found["gpus"][0]["utilization_ratio"] == pytest.approx(1020 / 1390)
+    assert "whole recording: 1.39 ms" in opstrobe("views", "worker.pt.trace.json").stdout
+
+
 def test_names_of_ranges_are_short(opstrobe, tmp_path):
     names = ["enumerate(DataLoader)#_Iter.__next__", "Optimizer.step#SGD.step", "enumerate(DataPipe)#Pipe"]
     rows = [step(1, 0, 1000), *(op(name, 100 + 200 * i, 100) for i, name in enumerate(names)),

@@ -13,6 +13,7 @@
 #include "base/alloc.h"
 #include "base/map.h"
 #include "base/search.h"
+#include "derive/launches.h"
 
 static int64_t view_steps_later(int64_t a, int64_t b)
 {
@@ -25,6 +26,22 @@ static bool view_steps_add_step(struct ops_views *views, struct ops_string name,
 {
 	return OPS_ARRAY_APPEND(&views->steps, (struct view_step){.name = name, .host_start_ns = start_ns, .host_end_ns = end_ns,
 	                                                          .start_ns = start_ns, .end_ns = end_ns});
+}
+
+/* Includes calls outside of operators that launch device work, such as a replay of a CUDA graph. Returns false if out of memory. */
+static bool extend_to_launches(const struct ops_views *views, int64_t *start_ns, int64_t *end_ns)
+{
+	const uint32_t *launchers = ops_launchers(views->trace);
+
+	for (uint32_t row = 0; launchers && row < views->events->count; row++) {
+		uint32_t call = launchers[row];
+
+		if (!ops_kind_is_work(views->events->kind[row]) || call == OPS_NONE)
+			continue;
+		*start_ns = *start_ns < view_start(views, call) ? *start_ns : view_start(views, call);
+		*end_ns = view_steps_later(*end_ns, view_end(views, call));
+	}
+	return launchers != NULL;
 }
 
 /* Without marked steps, adds one step: all host work, or all events if there is none. A trace that has only memory
@@ -47,6 +64,8 @@ static bool view_steps_add_whole(struct ops_views *views)
 			start_ns = start_ns < view_start(views, row) ? start_ns : view_start(views, row);
 			end_ns = view_steps_later(end_ns, view_end(views, row));
 		}
+	if (host && !views->policy->only_marked_steps && !extend_to_launches(views, &start_ns, &end_ns))
+		return false;
 	return !host || view_steps_add_step(views, (struct ops_string){"0", 1}, start_ns, end_ns);
 }
 
