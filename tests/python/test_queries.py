@@ -4,6 +4,7 @@ figures of Opstrobe's views."""
 
 import csv
 import json
+import statistics
 import subprocess
 
 import pytest
@@ -166,18 +167,22 @@ def test_figures_are_those_of_commands(path):
 
 
 def median_of_steps(path, read, views):
+    """Of all steps. The view leaves a slow first step out, and has no spread."""
     steps = views["steps"]
     rank = read.analyze("info")["value"].get("rank")
-    return [(rank, len(steps["rows"]), steps["median"] / 1e3, steps["p95"] / 1e3, None)]  # no view has the spread
+    median = median_total(steps)
+    p95 = steps["p95"] / 1e3 if median == pytest.approx(steps["median"]) else None
+    return [(rank, len(steps["rows"]), median / 1e3, p95, None)]
+
+
+def median_total(steps):
+    return statistics.median(row["total"] for row in steps["breakdown"]["rows"])
 
 
 def long_steps(path, read, views):
     steps = views["steps"]
-    return [
-        (int(row["name"]), row["total"] / 1e3)
-        for row in steps["breakdown"]["rows"]
-        if row["total"] > 2 * steps["median"]
-    ]
+    longest = 2 * median_total(steps)
+    return [(int(row["name"]), row["total"] / 1e3) for row in steps["breakdown"]["rows"] if row["total"] > longest]
 
 
 def loading(path, read, views):
