@@ -140,10 +140,10 @@ def test_errors_of_commands_in_python(opstrobe, words):
     assert "\nopstrobe: all is well" not in process.stderr
 
 
-@pytest.mark.parametrize("form", ["text", "markdown"])
+@pytest.mark.parametrize("form", ["text", "markdown", "csv"])
 def test_names_in_answers_to_queries(opstrobe, hostile, form):
-    process = opstrobe("sql", "--format", form, "select name from events", hostile[0])
-    assert process.returncode == 0 and "img" in process.stdout, process.stderr
+    process = opstrobe("sql", "--format", form, "select name, -1.5 as number, name from events", hostile[0])
+    assert process.returncode == 0 and "img" in process.stdout and "-1.5" in process.stdout, process.stderr
     check(process.stdout, form)
 
 

@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 
 _OPTIONS = {"csv": "format csv, header", "json": "format json, array", "parquet": "format parquet, compression zstd"}
 
+# In regular expressions of DuckDB; src/base/escape.c has the same rules.
+_FORMULA = r"^[-=+@\t\r\n＝＋－＠](?s:.)"
+_ACTS = r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x{9f}\x{61c}\x{200e}\x{200f}\x{2028}-\x{202e}\x{2066}-\x{2069}]"
+
 
 def write(database: Answers, query: str, form: str, path: str | None, limit: int) -> None:
     """Writes the result of each statement of a query, to standard output or to a file. A failure leaves the file
@@ -76,7 +80,22 @@ def print_rows(found: duckdb.DuckDBPyRelation, form: str, limit: int) -> None:
 
 def _copy(found: duckdb.DuckDBPyRelation, form: str, path: str) -> None:
     name = path.replace("'", "''")
-    found.query("found", f"copy found to '{name}' ({_OPTIONS[form]})")
+    rows = _cells_of_csv(found) if form == "csv" else "found"
+    found.query("found", f"copy {rows} to '{name}' ({_OPTIONS[form]})")
+
+
+def _cells_of_csv(found: duckdb.DuckDBPyRelation) -> str:
+    """A query for the rows with texts as the commands in C write them to CSV: no formulas, no characters that act."""
+
+    def cell(column: str, kind: object) -> str:
+        name = '"' + column.replace('"', '""') + '"'
+        if str(kind) != "VARCHAR":
+            return name
+        formula = f"regexp_matches({name}, '{_FORMULA}') and try_cast({name} as double) is null"
+        return f"if({formula}, chr(39), '') || regexp_replace({name}, '{_ACTS}', '.', 'g') as {name}"
+
+    named = found.query("found", "from found")  # equal names of columns become different ones
+    return f"(select {', '.join(map(cell, named.columns, named.types))} from found)"
 
 
 def _copy_to_output(found: duckdb.DuckDBPyRelation, form: str) -> None:
