@@ -594,6 +594,9 @@ def test_matrix_cores(views):
         "void ck::kernel_gemm_xdl_cshuffle_v1<ck::GridwiseGemm>(int)": True,
         "void ck_tile::kentry<256, 1, ck_tile::FmhaFwdKernel<int> >(int)": True,
         "void ck_tile::kentry<256, 1, ck_tile::Layernorm2dFwd<int> >(int)": False,
+        "_attn_fwd": True,
+        "attn_fwd.kd": True,
+        "bwd_kernel_dk_dv.kd": True,
     }
     rows = [row for i, name in enumerate(uses) for row in (launch(10 + 5 * i, i), kernel(name, 100 + i, 1, i))]
     found = views([op("aten::mm", 0, 90), *rows])

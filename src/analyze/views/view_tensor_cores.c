@@ -48,6 +48,7 @@ bool view_kernel_uses_tensor_cores(struct ops_string name)
 		"nvjet_", "tensorop", "wgmma", "flash_fwd_", "flash_bwd_", "fmha_cutlassF_f16", "fmha_cutlassF_bf16",
 		"fmha_cutlassB_f16", "fmha_cutlassB_bf16", "_native_sdpa_sm", "triton_tem_fused_",
 		"FlashAttnFwdSm", "FlashAttnBwdSm", /* FlashAttention 3 */
+		"attn_fwd", "attn_bwd", "bwd_kernel_dk_dv", "bwd_kernel_dq", /* flash attention in Triton, and AOTriton's for AMD */
 		"fmhaSm", "16dp256b", "32dp32b", "tcgen05", /* Blackwell, whose tensor cores have their own memory */
 	};
 
