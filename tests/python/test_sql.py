@@ -541,6 +541,22 @@ def test_script_writes_in_the_format_that_is_selected(recorded, tmp_path):
     assert "reads itself" in command(recorded, input=f".read {tmp_path}/loop.sql\n")[2]
 
 
+def test_output_follows_links_and_replaces_no_device(recorded, tmp_path):
+    """A device was replaced by a file if the user may write to its directory, and so was a link."""
+    target, link = tmp_path / "target.csv", tmp_path / "link.csv"
+    link.symlink_to(target)
+    for _ in range(2):
+        assert command("-o", link, "select 1 as a", recorded)[0] == 0
+        assert link.is_symlink() and target.read_text() == "a\n1\n"
+    pipe = tmp_path / "pipe.csv"
+    os.mkfifo(pipe)
+    with subprocess.Popen(["cat", pipe], stdout=subprocess.PIPE, text=True) as reader:
+        assert command("-o", pipe, "select 1 as a", recorded)[0] == 0
+        assert reader.stdout.read() == "a\n1\n"
+    assert pipe.is_fifo()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link.csv", "pipe.csv", "target.csv"]
+
+
 def test_output_appends_to_a_redirected_file(recorded, tmp_path):
     """DuckDB alone would open the file again and truncate it."""
     output = tmp_path / "out.csv"

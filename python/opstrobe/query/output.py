@@ -43,11 +43,19 @@ def write(database: Answers, query: str, form: str, path: str | None, limit: int
 
 @contextlib.contextmanager
 def replacing(path: str) -> Iterator[str]:
-    number, part = tempfile.mkstemp(prefix=f".{os.path.basename(path)}.", dir=os.path.dirname(path) or ".")
+    """Yields the file to write to, which replaces `path` once it is complete and on disk. As in src/base/sink.c, links are followed,
+    and a device or a pipe is written in place."""
+    path = os.path.realpath(path)
+    if os.path.exists(path) and not os.path.isfile(path):
+        yield path
+        return
+    number, part = tempfile.mkstemp(prefix=f".{os.path.basename(path)}.", dir=os.path.dirname(path))
     os.close(number)
     try:
         yield part
         os.chmod(part, 0o666 & ~_umask())
+        with open(part, "rb") as file:
+            os.fsync(file.fileno())
         os.replace(part, path)
     except BaseException:
         os.unlink(part)
