@@ -90,9 +90,16 @@ static bool sum_work_of_calls(struct loop_finder *finder)
 	return by_track && finder->work_ns;
 }
 
+#define BY_STACK (UINT32_C(1) << 31)
+
+/* The callee, and the place of the call: its line in the function around it or, where calls of functions were not recorded, its call stack. */
 static uint64_t loop_key(const struct ops_events *events, uint32_t row)
 {
-	return (uint64_t)events->name[row] << 32 | (events->call_line ? events->call_line[row] : 0);
+	uint32_t place = events->call_line ? events->call_line[row] : 0;
+
+	if (!place && events->call_stack && events->call_stack[row] != OPS_NONE)
+		place = BY_STACK | events->call_stack[row];
+	return (uint64_t)events->name[row] << 32 | place;
 }
 
 /* Returns the row around a row; a row that marks a step does not count. */

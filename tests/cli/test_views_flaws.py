@@ -513,6 +513,19 @@ def test_a_recording_without_steps_includes_launches_outside_of_operators(opstro
     assert "whole recording: 1.39 ms" in opstrobe("views", "worker.pt.trace.json").stdout
 
 
+def test_calls_at_two_lines_are_two_loops(views):
+    """Without recorded calls of functions, call stacks say where a module is called: twice to train, and for each of eight words."""
+    places = ["train.py(9): main"] * 2 + ["train.py(20): generate;train.py(12): main"] * 8
+    rows = []
+    for i, place in enumerate(places):
+        stack = {"Call stack": f"{place};train.py(30): <module>;"}
+        module = {"Python id": i + 1, "Python module id": 0}
+        call = op("nn.Module: Net_0", 100 * i, 80, cat="python_function", **stack, **module)
+        rows += [call, op("aten::mm", 100 * i + 10, 60, **stack)]
+    found = views(rows)["steps"]
+    assert found["from"] == "loop" and len(found["rows"]) == 8
+
+
 def test_names_of_ranges_are_short(opstrobe, tmp_path):
     names = ["enumerate(DataLoader)#_Iter.__next__", "Optimizer.step#SGD.step", "enumerate(DataPipe)#Pipe"]
     rows = [step(1, 0, 1000), *(op(name, 100 + 200 * i, 100) for i, name in enumerate(names)),
