@@ -197,3 +197,21 @@ def test_a_slow_first_step_is_in_no_mean(opstrobe, tmp_path):
         assert before == now, line
     plugin = json.loads(opstrobe("views", "--rules", "tensorboard", "--format", "json", "5.json").stdout)["steps"]
     assert plugin["apart"] is None and plugin["breakdown"]["average"]["total"] == 1600
+
+
+def test_iterations_of_a_loop_are_not_compared_with_marked_steps(opstrobe, tmp_path):
+    """A program that trains two or five steps and then generates has words as its steps in one case, and training steps in the other."""
+    marked = [row(f"ProfilerStep#{i}", 1000 * i, 1000, "user_annotation") for i in range(4)]
+    calls = [row("train.py(5): word", 100 * i, 90, "python_function") for i in range(8)]
+    loop = [row("train.py(1): main", 0, 900, "python_function"), *calls]
+    loop += [row("aten::mm", 100 * i + 10, 70) for i in range(8)]
+    marked += [row("aten::mm", 1000 * i + 10, 900) for i in range(4)]
+    for name, rows in (("marked", marked), ("loop", loop)):
+        (tmp_path / f"{name}.json").write_text(json.dumps({"traceEvents": rows}))
+    text = opstrobe("diff", "loop.json", "marked.json").stdout
+    assert "no verdict: before, a step is an iteration of a loop, and now it is not\n" in text
+    diff = json.loads(opstrobe("diff", "--format", "json", "marked.json", "loop.json").stdout)["steps"]
+    assert diff["undecided"] and not diff["regression"]
+    assert diff["no_verdict"] == "now a step is an iteration of a loop, and before it was not"
+    diff = json.loads(opstrobe("diff", "--format", "json", "marked.json", "marked.json").stdout)["steps"]
+    assert (diff["undecided"], diff["no_verdict"]) == (False, None)

@@ -75,7 +75,7 @@ struct ops_diff_verdict {
 	double change_ratio; /* change of the median step; 0 if there is none */
 	double noise_ratio;  /* two standard errors of that change, from step to step; 0 if undecided */
 	bool regression;     /* the change exceeds the gate and the noise */
-	bool undecided;      /* one of the traces has fewer than two steps, so that the noise is unknown */
+	const char *undecided; /* the reason for giving no verdict, a static text; NULL: a verdict is given */
 };
 
 /* Compares two traces: their steps side by side, split into loaders, modules, optimizer steps and the time between them, and each

@@ -405,6 +405,24 @@ static bool measure_noise(const struct ops_views *views, struct view_diff_noise 
 	return true;
 }
 
+/* Returns why steps do not compare, or NULL. An iteration of a loop or a server is other work than a step of a training, such as a token
+ * of a text that a program generates afterwards. */
+static const char *view_diff_why_undecided(const struct view_diff *diff)
+{
+	bool iterates[2];
+
+	for (int side = 0; side < 2; side++) {
+		enum ops_steps_source source = diff->views[side]->host_steps->source;
+
+		if (diff->steps[side].steps < 2)
+			return "one step does not show the noise from step to step";
+		iterates[side] = source == OPS_STEPS_LOOP || source == OPS_STEPS_ITERATIONS;
+	}
+	if (iterates[0] == iterates[1])
+		return NULL;
+	return iterates[0] ? "before, a step is an iteration of a loop, and now it is not" : "now a step is an iteration of a loop, and before it was not";
+}
+
 /* Computes the noise of a difference of medians: two standard errors, which cover about 95 % of the differences between
  * equal programs. */
 static void view_diff_judge(struct view_diff *diff, const struct ops_diff_options *options)
@@ -413,7 +431,7 @@ static void view_diff_judge(struct view_diff *diff, const struct ops_diff_option
 	double gate = options ? options->gate_ratio : 0;
 	struct ops_diff_verdict *verdict = &diff->verdict;
 
-	verdict->undecided = base->steps < 2 || now->steps < 2;
+	verdict->undecided = view_diff_why_undecided(diff);
 	if (!(base->median_ns > 0) || !now->steps)
 		return;
 	verdict->change_ratio = now->median_ns / base->median_ns - 1;

@@ -117,7 +117,12 @@ static void view_diff_json_write_steps(struct ops_json_writer *json, const struc
 	ops_json_member_number(json, "change_ratio", diff->verdict.change_ratio);
 	ops_json_member_number(json, "noise_ratio", diff->verdict.noise_ratio);
 	ops_json_member_bool(json, "regression", diff->verdict.regression);
-	ops_json_member_bool(json, "undecided", diff->verdict.undecided);
+	ops_json_member_bool(json, "undecided", diff->verdict.undecided != NULL);
+	ops_json_key(json, "no_verdict");
+	if (diff->verdict.undecided)
+		ops_json_text(json, diff->verdict.undecided, strlen(diff->verdict.undecided));
+	else
+		ops_json_null(json);
 	ops_json_close(json, '}');
 }
 

@@ -121,8 +121,8 @@ static void append_verdict(const struct page *page, const struct view_diff *diff
 	ops_format_duration(right, diff->steps[1].median_ns);
 	ops_buffer_printf(out, "%smedian step: %s -> %s, %s%s", bold, left, right, ops_figure_of_change(100 * diff->verdict.change_ratio).text, bold);
 	if (diff->verdict.undecided) {
-		ops_buffer_printf(out, " (%zu and %zu steps)\nno verdict: one step does not show the noise from step to step\n",
-		                  diff->steps[0].steps, diff->steps[1].steps);
+		ops_buffer_printf(out, " (%zu and %zu steps)\nno verdict: %s\n",
+		                  diff->steps[0].steps, diff->steps[1].steps, diff->verdict.undecided);
 		return;
 	}
 	ops_buffer_printf(out, " (noise %s, %zu and %zu steps)\n%s\n", ops_figure_of_percent(100 * diff->verdict.noise_ratio).text, diff->steps[0].steps,

@@ -570,6 +570,8 @@ export interface DiffReply {
 		noise_ratio: number;
 		regression: boolean;
 		undecided: boolean;
+		/** The reason for `undecided`. */
+		no_verdict: string | null;
 	};
 	root: { left: DiffSide; right: DiffSide } | null;
 	children: { path: string; left: DiffSide; right: DiffSide; children: number }[];

@@ -104,7 +104,7 @@ function Verdict({ steps }: { steps: DiffReply["steps"] }) {
 	const { left, right, change_ratio: change, noise_ratio: noise } = steps;
 	const beyond = !steps.undecided && Math.abs(change) > noise;
 	const word = !beyond ? "within the noise" : change > 0 ? "slower" : "faster";
-	const note = steps.undecided ? "no verdict: one step does not show the noise" : `${word}; the noise is ${formatShare(noise)}`;
+	const note = steps.undecided ? `no verdict: ${steps.no_verdict}` : `${word}; the noise is ${formatShare(noise)}`;
 	return (
 		<Cards>
 			<Card title="Median step before" figure={formatUs(left.median)} note={stepsText(left)} />
