@@ -5,11 +5,11 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import type { TraceEntry } from "../data/api";
 import type { DataSource } from "../data/source";
 import { useReply } from "../data/reply";
-import { formatCount } from "../format/units";
 import { Archive, ARCHIVE, useArchive } from "../views/archive";
 import { incidentHref, incidentOf, type IncidentRow, INCIDENTS, Incidents, useIncidents } from "../views/incidents";
 import { isRunKnown } from "../views/runs";
 import { Start } from "../views/start";
+import { Diagnostics } from "../widgets/diagnostics";
 import { Reading } from "../widgets/reading";
 import { Failure, Loading } from "../widgets/status";
 import { go, nameRoute, route, routeHref } from "./route";
@@ -97,7 +97,7 @@ export function App({ source }: { source: DataSource }) {
 				{page === INCIDENTS && known && <Incidents source={source} incidents={known} traces={traces} id={traceId} />}
 				{!start && traces.length > 0 && !trace && <Gone view={view} traces={traces} />}
 				{trace?.state === "failed" && <Failure error={new Error(trace.error ?? "The trace cannot be read.")} />}
-				{trace && <Diagnostics trace={trace} />}
+				{trace && <Diagnostics trace={trace} name="this trace" />}
 				{trace && <IncidentNote incident={incidentOf(trace, incidents)} />}
 				{trace && trace.state !== "failed" && <Opened key={`${view.id}/${trace.id}`} view={view} source={source} trace={trace} traces={traces} />}
 			</main>
@@ -116,23 +116,6 @@ function Gone({ view, traces }: { view: View; traces: TraceEntry[] }) {
 						<a href={routeHref(view.id, each.id)} title={each.path}>
 							{each.run === "" ? each.name : `${each.run} / ${each.name}`}
 						</a>
-					</li>
-				))}
-			</ul>
-		</div>
-	);
-}
-
-/** A banner above each view: which traces have inaccurate figures, and why. */
-function Diagnostics({ trace }: { trace: TraceEntry }) {
-	if (trace.diagnostics.length === 0) return null;
-	return (
-		<div class="banner" role="alert">
-			<strong>Figures of this trace are incomplete or inexact.</strong>
-			<ul>
-				{trace.diagnostics.map((each) => (
-					<li key={each.kind}>
-						{each.message} {each.byte === null ? `(${formatCount(each.count)})` : `(${formatCount(each.count)} ×, first at byte ${formatCount(each.byte)})`}
 					</li>
 				))}
 			</ul>

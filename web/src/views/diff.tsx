@@ -12,6 +12,7 @@ import { formatChange, formatShare, formatUs } from "../format/units";
 import { Await } from "../widgets/await";
 import { Card, Cards } from "../widgets/cards";
 import { Choice, Select } from "../widgets/choice";
+import { Diagnostics } from "../widgets/diagnostics";
 import { Pairing, type Pair } from "../widgets/pairing";
 import { timelinesHref } from "../widgets/links";
 import { StepChoice, useSteps } from "../widgets/step_choice";
@@ -49,6 +50,7 @@ export function Diff({ source, trace, traces }: ViewProps) {
 				<span class="tools-space" />
 				<StepChoice source={source} trace={now} />
 			</div>
+			{[base, now].map((side) => side.id !== trace.id && <Diagnostics key={side.id} trace={side} name={title(side, traces)} />)}
 			<Await reply={reply} what="the difference">
 				{(diff) => <Difference diff={diff} />}
 			</Await>

@@ -195,6 +195,10 @@ test("every view of a trace that ends early says so, and none predicts a gain", 
 		await page.goto(new URL(href, server.url).href);
 		await page.getByRole("alert").getByText("Figures of this trace are incomplete or inexact.").waitFor();
 	}
+	// Also if it is the other one of two that are compared.
+	await page.goto(server.at("diff", server.trace("whole"), `base=${server.trace("early").id}`));
+	await page.getByRole("alert").getByText("Figures of early.json are incomplete or inexact.").waitFor();
+	expect(await page.getByRole("alert").count()).toBe(1);
 	await page.goto(server.at("overview", server.trace("whole")));
 	await page.getByRole("link", { name: "The program waits for the data loader" }).waitFor(); // as the complete trace has it
 	await tab.close();
