@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 
 from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
@@ -213,12 +214,12 @@ def test_chakra(opstrobe, tmp_path, trace):
     values = [[row["args"]["Concrete Inputs"] for row in json.loads(path.read_text())["traceEvents"]
                if row["ph"] == "X" and row.get("args", {}).get("Concrete Inputs")]
               for path in (tmp_path / "a.json", written(opstrobe, tmp_path, trace, "a.json", "there.et", "back.json"))]  # fmt: skip
-    assert values[0] == values[1]
+    assert sorted(values[0]) == sorted(values[1])  # what begins at one moment has no order
     operations = [
         [(row["name"], row["process_group"], row["group_size"], row["on_device"]) for row in read.to_arrow("collectives").to_pylist()]
         for read in (ours, theirs)
     ]  # fmt: skip
-    assert operations[0] == operations[1]
+    assert Counter(operations[0]) == Counter(operations[1])
 
 
 def stacks(path):
