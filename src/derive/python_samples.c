@@ -4,6 +4,8 @@
  */
 #include "derive/python_samples.h"
 
+#include <opstrobe/internal/trace.h>
+
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/json_value.h"
@@ -158,7 +160,7 @@ bool ops_python_samples_read(struct ops_python_samples *samples, const struct op
 	bool done = true;
 
 	*samples = (struct ops_python_samples){0};
-	if (!ops_trace_find_metadata(trace, "python_samples", &json))
+	if (!ops_trace_find_metadata(trace, OPS_PYTHON_SAMPLES, &json))
 		return true;
 	if (!ops_buffer_room(&samples->texts, json.size)) /* so that texts stay where they are */
 		return false;
@@ -276,10 +278,12 @@ uint8_t *ops_python_sample_waits(const struct ops_python_samples *samples, const
 {
 	const struct ops_helper_waits *waits = ops_helper_waits_of(trace);
 	uint8_t *blocked = waits ? find_blocked_stacks(samples) : NULL;
-	uint8_t *workers = blocked ? ops_sampled_workers(samples) : NULL;
+	uint8_t *workers = blocked ? ops_alloc_zeroed(samples->stacks.count + 1, 1) : NULL;
 	uint8_t *result = workers ? ops_alloc_zeroed(samples->samples.count + 1, 1) : NULL;
 	bool is_helper = false;
 
+	if (result)
+		sampled_find_workers(samples, blocked, workers);
 	for (size_t i = 0; result && i < samples->samples.count; i++) {
 		const struct ops_python_sample *sample = &samples->samples.items[i];
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include <opstrobe/internal/thread_states.h>
+#include <opstrobe/internal/trace.h>
 
 #include "base/alloc.h"
 #include "base/fault.h"
@@ -159,7 +160,7 @@ enum ops_code recording_samples_describe(struct recording_samples *samples, stru
 	describe_sampled_threads(samples, start_ns, &json);
 	ops_json_close(&json, '}');
 	code = out.failed ? ops_fault_memory(error)
-	                  : ops_trace_set_metadata(trace, "python_samples", strlen("python_samples"), ops_buffer_text(&out), out.size, error);
+	                  : ops_trace_set_metadata(trace, OPS_PYTHON_SAMPLES, strlen(OPS_PYTHON_SAMPLES), ops_buffer_text(&out), out.size, error);
 	ops_buffer_release(&out);
 	return code;
 }

@@ -3,6 +3,7 @@
  * Merges traces, or some events of one trace: every part is copied into a builder, which sorts and links the events again.
  */
 #include <opstrobe/internal/pack.h>
+#include <opstrobe/internal/trace.h>
 #include <opstrobe/merge.h>
 
 #include <string.h>
@@ -17,7 +18,6 @@
 #include "trace/merge_places.h"
 
 #define PLACE "distributedInfo"
-#define SAMPLES "python_samples"
 
 /* --- common facts of all parts -------------------------------------------------------------------------------------- */
 
@@ -104,15 +104,19 @@ static bool keep_place(struct merge *merge, const struct ops_trace *trace, size_
 	return done;
 }
 
-/* Samples are an object, or a list of objects if several processes have some (derive/python_samples.h). */
+/* Returns the objects of samples, which are one object, or a list of them if several processes have some (derive/python_samples.h). */
+static struct ops_string objects_of_samples(struct ops_string json)
+{
+	return json.bytes[0] == '[' ? (struct ops_string){json.bytes + 1, json.size - 2} : json;
+}
+
 static bool merge_keep_samples(struct merge *merge, const struct ops_trace *trace)
 {
 	struct ops_string json;
 
-	if (!ops_trace_find_metadata(trace, SAMPLES, &json))
+	if (!ops_trace_find_metadata(trace, OPS_PYTHON_SAMPLES, &json))
 		return true;
-	if (json.bytes[0] == '[')
-		json = (struct ops_string){json.bytes + 1, json.size - 2};
+	json = objects_of_samples(json);
 	ops_buffer_append_text(&merge->samples, ",");
 	ops_buffer_append(&merge->samples, json.bytes, json.size);
 	return !merge->samples.failed;
@@ -127,16 +131,15 @@ static enum ops_code merge_set_samples(const struct merge *merge, struct ops_tra
 
 	if (!merge->samples.size)
 		return OPS_OK;
-	if (!ops_trace_find_metadata(trace, SAMPLES, &first)) {
+	if (ops_trace_find_metadata(trace, OPS_PYTHON_SAMPLES, &first))
+		first = objects_of_samples(first);
+	else
 		rest = (struct ops_string){rest.bytes + 1, rest.size - 1};
-	} else if (first.bytes[0] == '[') {
-		first = (struct ops_string){first.bytes + 1, first.size - 2};
-	}
 	ops_buffer_append_text(&joined, "[");
 	ops_buffer_append(&joined, first.bytes, first.size);
 	ops_buffer_append(&joined, rest.bytes, rest.size);
 	ops_buffer_append_text(&joined, "]");
-	code = joined.failed ? ops_fault_memory(error) : ops_trace_set_metadata(trace, SAMPLES, strlen(SAMPLES), joined.bytes, joined.size, error);
+	code = joined.failed ? ops_fault_memory(error) : ops_trace_set_metadata(trace, OPS_PYTHON_SAMPLES, strlen(OPS_PYTHON_SAMPLES), joined.bytes, joined.size, error);
 	ops_buffer_release(&joined);
 	return code;
 }

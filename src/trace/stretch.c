@@ -2,6 +2,7 @@
  *
  * Selects a time range of a trace, or some of its threads. Device work is kept with the call that started it, whenever it runs.
  */
+#include <opstrobe/internal/trace.h>
 #include <opstrobe/merge.h>
 
 #include <inttypes.h>
@@ -192,7 +193,7 @@ static enum ops_code stretch_note_range(const struct ops_trace *trace, const str
 	char text[64];
 	int size;
 
-	if (!ops_trace_find_metadata(trace, "python_samples", &json))
+	if (!ops_trace_find_metadata(trace, OPS_PYTHON_SAMPLES, &json))
 		return OPS_OK;
 	size = snprintf(text, sizeof(text), "[%" PRId64 ", %" PRId64 "]", cut->from_ns, cut->to_ns);
 	return ops_trace_set_metadata(part, key, sizeof(key) - 1, text, (size_t)size, error);

@@ -15,6 +15,8 @@ extern "C" {
 #define OPS_OWN_KIND_COROUTINE 2 /* kind of the track of a coroutine in files that Opstrobe writes, in addition to enum
                                   * ops_track_kind */
 
+#define OPS_PYTHON_SAMPLES "python_samples" /* key of the metadata with sampled stacks: derive/python_samples.h */
+
 /* Returns the call stack that the file gives each memory record, as in ops_events.call_stack: a string id, or OPS_NONE. Returns
  * NULL if no record has one. */
 const uint32_t *ops_trace_memory_stacks(const struct ops_trace *trace);

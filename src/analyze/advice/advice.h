@@ -651,13 +651,13 @@ bool advice_is_named_library(struct ops_string file);
 uint32_t advice_own_site(const struct advice *advice, uint32_t row);
 /* Gets the index of a line in the function of a row, and adds it if it is new. Only to be called while the model is
  * built. */
+bool advice_add_site(struct advice *advice, uint32_t frame, uint32_t line, uint32_t *ret_site);
+/* The same for the line of a call stack or sampled stack. */
+bool advice_add_function_site(struct advice *advice, const struct ops_function_text *function, struct advice_site site, uint32_t *ret_site);
 /* Finds the function of the program in which a row's call stack begins. Returns false if it has none. */
+bool advice_stack_function(const struct advice *advice, uint32_t row, struct ops_function_text *ret_function);
 /* Reads the sampled stacks of a trace without calls (advice_samples.c). Returns false if out of memory. */
 bool advice_find_samples(struct advice *advice);
-/* Adds the line of a call stack or sampled stack. */
-bool advice_add_function_site(struct advice *advice, const struct ops_function_text *function, struct advice_site site, uint32_t *ret_site);
-bool advice_stack_function(const struct advice *advice, uint32_t row, struct ops_function_text *ret_function);
-bool advice_add_site(struct advice *advice, uint32_t frame, uint32_t line, uint32_t *ret_site);
 /* Formats " Meanwhile another thread is in save (train.py:7)." for waits for a kind of lock; "" if no place had it most
  * of the time. */
 void advice_describe_holder(const struct advice *advice, enum ops_thread_state state, char *text, size_t size);

@@ -8,6 +8,7 @@
 #include "analyze/views/view_diff.h"
 #include "analyze/views/view_diff_write.h"
 #include "analyze/views/view_step_stats.h"
+#include "base/text.h"
 
 static void write_side(struct ops_json_writer *json, const char *key, const struct view_diff_side *side)
 {
@@ -118,11 +119,7 @@ static void view_diff_json_write_steps(struct ops_json_writer *json, const struc
 	ops_json_member_number(json, "noise_ratio", diff->verdict.noise_ratio);
 	ops_json_member_bool(json, "regression", diff->verdict.regression);
 	ops_json_member_bool(json, "undecided", diff->verdict.undecided != NULL);
-	ops_json_key(json, "no_verdict");
-	if (diff->verdict.undecided)
-		ops_json_text(json, diff->verdict.undecided, strlen(diff->verdict.undecided));
-	else
-		ops_json_null(json);
+	ops_json_member_string_or_null(json, "no_verdict", ops_string_of(diff->verdict.undecided ? diff->verdict.undecided : ""));
 	ops_json_close(json, '}');
 }
 
