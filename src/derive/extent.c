@@ -5,6 +5,7 @@
 #include "derive/extent.h"
 
 #include "base/alloc.h"
+#include "base/sum.h"
 
 struct ops_interval ops_extent_of(const struct ops_trace *trace)
 {
@@ -52,4 +53,21 @@ size_t ops_busiest_track(const struct ops_trace *trace, const int64_t *work_ns)
 			most_own = i;
 	}
 	return most_own == OPS_NONE ? most : most_own;
+}
+
+bool ops_busiest_thread(const struct ops_trace *trace, bool of_operators, uint32_t *ret_track)
+{
+	const struct ops_events *events = ops_trace_events(trace);
+	size_t count, most;
+	const struct ops_track *tracks = ops_trace_tracks(trace, &count);
+	int64_t *work_ns = ops_alloc_zeroed(count + 1, sizeof(*work_ns));
+
+	for (size_t row = 0; work_ns && row < events->count; row++)
+		if (tracks[events->track[row]].kind == OPS_TRACK_THREAD && !(events->flags[row] & (OPS_EVENT_HIDDEN | OPS_EVENT_ASYNC)) &&
+		    (!of_operators || events->kind[row] == OPS_EVENT_CPU_OP))
+			work_ns[events->track[row]] = ops_sum(work_ns[events->track[row]], events->self_ns[row]);
+	most = work_ns ? ops_busiest_track(trace, work_ns) : 0;
+	*ret_track = work_ns && work_ns[most] > 0 ? (uint32_t)most : OPS_NONE;
+	ops_free(work_ns);
+	return work_ns != NULL;
 }

@@ -17,5 +17,7 @@ size_t ops_thread_count(const struct ops_trace *trace);
 /* Returns the track with the most work, by track, of the process of the recording if that works at all: not a worker of a pool that the
  * program starts. Returns the first track if none works. */
 size_t ops_busiest_track(const struct ops_trace *trace, const int64_t *work_ns);
+/* The same by the time in operators, or in all rows. OPS_NONE: nothing works. Returns false if out of memory. */
+bool ops_busiest_thread(const struct ops_trace *trace, bool of_operators, uint32_t *ret_track);
 
 #endif

@@ -9,6 +9,8 @@
  *     CPU time of other threads of the process, or of its child processes / (CPU time of everything - CPU time of the thread)
  *
  * Other programs cause the rest. Recorded while there are child processes, such as workers of a loader.
+ *
+ * Steps that the recorder did not know, such as iterations of a loop, are estimated from samples of the thread (thread_states.h).
  */
 #ifndef OPS_DERIVE_WAITS_H
 #define OPS_DERIVE_WAITS_H
@@ -18,6 +20,7 @@
 #include <opstrobe/trace.h>
 
 #include "base/array.h"
+#include "derive/thread_states.h"
 
 struct ops_step_wait {
 	int64_t number; /* number of the step: 12 for "ProfilerStep#12" */
@@ -41,5 +44,9 @@ void ops_step_waits_release(struct ops_step_waits *waits);
 /* Returns the next entry of that number from `*cursor` on, and moves the cursor behind it. The cursor begins at 0.
  * Returns NULL if there is no such entry. */
 const struct ops_step_wait *ops_step_waits_find(const struct ops_step_waits *waits, int64_t number, size_t *cursor);
+
+/* Estimates how a thread was scheduled during a time. The number, children and page faults are 0. Returns false, and changes
+ * nothing, if most of the time was not sampled. */
+bool ops_step_wait_sampled(const struct ops_thread_samples *thread, int64_t start_ns, int64_t end_ns, struct ops_step_wait *ret_wait);
 
 #endif

@@ -851,7 +851,8 @@ def test_advice_without_steps_says_that_its_time_leaves_out_the_overhead(program
     base = json.loads(opstrobe("advise", "--format", "json", "trace.json").stdout)["base"]
     assert base["steps"] == 0 and base["ms"] < 0.98 * base["average_step_ms"]
     assert base["text"].startswith("The trace has no steps. Percentages are shares of its total time, ")
-    assert base["text"].endswith(" ms without the overhead of recording.")
+    assert re.search(r" ms, which excludes .* of overhead of recording\.", base["text"])
+    assert base["excluded_ms"]["recording"] > 0 and base["excluded_ms"]["imports"] == 0
 
 
 def test_an_exit_without_a_trace_is_reported(tmp_path, program, opstrobe):

@@ -263,6 +263,13 @@ struct advice_rest {
 
 #define ADVICE_RULES_MAX 128
 
+/* Parts of the recorded time of steady steps that their length excludes. */
+struct advice_excluded {
+	int64_t recording_ns; /* overhead of recording */
+	int64_t imports_ns;
+	int64_t waits_ns;     /* waiting for a CPU that other programs have */
+};
+
 struct advice_report {
 	struct ops_arena texts;
 	OPS_ARRAY(struct advice_finding) findings;
@@ -273,7 +280,7 @@ struct advice_report {
 	uint32_t of_samples; /* number of traces to which no rule applies, because they consist of samples */
 	double step_ms;   /* the average steady step of the first trace, the base of percentages */
 	double mean_ms;   /* mean of its steps, without a first one that is apart */
-	double imports_ms; /* of imports in a steady step, which its length excludes */
+	struct advice_excluded excluded; /* sums over its `steady` steps */
 	struct view_waited waited; /* of the trace in which steps waited for the largest share of their time */
 	double outside_ratio; /* share of the time of operators, on its threads of steps, that is in no step */
 	uint32_t steady, steps; /* numbers of its steady steps and of all steps; 0 without steps */
@@ -389,7 +396,7 @@ struct advice {
 	uint8_t *steady;       /* by step */
 	size_t step_count;     /* number of steady steps */
 	int64_t steps_ns;      /* their sum */
-	int64_t imports_ns;    /* of imports in them, subtracted from that */
+	struct advice_excluded excluded; /* what was subtracted from that */
 	int64_t contended_ns;  /* part of that in which the step waits for a processor that other threads or child processes of the
 	                        * program have; in no row */
 	struct ops_places places;

@@ -259,33 +259,15 @@ static bool is_outermost(const struct advice *advice, uint32_t row)
 	       !(advice->events->flags[row] & (OPS_EVENT_HIDDEN | OPS_EVENT_ASYNC));
 }
 
-/* Returns the track with most time in operators; `count` without operators, and OPS_NONE if out of memory. */
-static size_t busiest_track(const struct advice *advice, size_t count)
-{
-	int64_t *operators_ns = ops_alloc_zeroed(count + 1, sizeof(*operators_ns));
-	size_t most = OPS_NONE;
-
-	for (uint32_t row = 0; operators_ns && row < advice->events->count; row++)
-		if (is_outermost(advice, row))
-			operators_ns[advice->events->track[row]] = ops_sum(operators_ns[advice->events->track[row]],
-			                                                   ops_difference(advice->events->end_ns[row], advice->events->start_ns[row]));
-	if (operators_ns) {
-		most = ops_busiest_track(advice->trace, operators_ns);
-		most = operators_ns[most] > 0 ? most : count;
-	}
-	ops_free(operators_ns);
-	return most;
-}
-
 /* By track: true for a thread of the steps. Those are the threads that have the steps of one process; without steps,
  * the thread that spends most time in operators; without operators, all threads. In a loader, the thread of a worker. Returns NULL if out
  * of memory. */
 static uint8_t *find_step_tracks(const struct advice *advice)
 {
-	size_t count, most = 0;
+	size_t count;
 	const struct ops_track *tracks = ops_trace_tracks(advice->trace, &count);
 	const struct ops_steps *steps = advice->views->host_steps;
-	uint32_t loader = advice->inside_loader ? advice_loader_track(advice) : OPS_NONE;
+	uint32_t most, loader = advice->inside_loader ? advice_loader_track(advice) : OPS_NONE;
 	uint8_t *of_steps = ops_alloc_zeroed(count + 1, 1);
 
 	if (loader != OPS_NONE && of_steps) {
@@ -298,15 +280,14 @@ static uint8_t *find_step_tracks(const struct advice *advice)
 		of_steps[track] = tracks[track].pid == tracks[steps->list.items[0].track].pid;
 	}
 	if (of_steps && !steps->list.count) {
-		most = busiest_track(advice, count);
-		if (most < count)
-			of_steps[most] = 1;
-		else if (most == count)
+		if (!ops_busiest_thread(advice->trace, true, &most)) {
+			ops_free(of_steps);
+			return NULL;
+		}
+		if (most == OPS_NONE)
 			memset(of_steps, 1, count);
-	}
-	if (most == OPS_NONE) {
-		ops_free(of_steps);
-		of_steps = NULL;
+		else
+			of_steps[most] = 1;
 	}
 	return of_steps;
 }
@@ -408,8 +389,8 @@ static bool clip_to_steps(struct advice *advice)
 static bool sum_up_steps(struct advice *advice)
 {
 	struct ops_intervals steady = {0};
+	struct advice_excluded *excluded = &advice->excluded;
 	bool done = advice_steady_spans(advice, &steady);
-	int64_t waits_ns = 0;
 
 	for (size_t i = 0; i < advice->views->steps.count; i++)
 		advice->step_count += advice->steady[i];
@@ -417,17 +398,17 @@ static bool sum_up_steps(struct advice *advice)
 	ops_intervals_release(&steady);
 	/* The overhead of recording a row occurs around it, so that of a step's first row precedes the step. */
 	for (uint32_t row = 0; row < advice->events->count; row++) {
+		int64_t *lost_ns = advice->zone[row] & ADVICE_IN_IMPORT ? &excluded->imports_ns : &excluded->waits_ns;
+
 		if (!advice_counts(advice, row) ||
 		    advice->events->start_ns[row] <= advice->views->steps.items[advice->step_of[row]].host_start_ns)
 			continue;
-		advice->steps_ns = ops_difference(advice->steps_ns, ops_sum(advice_recording_ns(advice, row), advice->lost_ns[row]));
-		if (advice->zone[row] & ADVICE_IN_IMPORT)
-			advice->imports_ns = ops_sum(advice->imports_ns, advice->lost_ns[row]);
-		else
-			waits_ns = ops_sum(waits_ns, advice->lost_ns[row]);
+		excluded->recording_ns = ops_sum(excluded->recording_ns, advice_recording_ns(advice, row));
+		*lost_ns = ops_sum(*lost_ns, advice->lost_ns[row]);
 	}
-	advice->contended_ns = (int64_t)(view_waited_own(advice->machine.waited) * (double)waits_ns);
-	advice->steps_ns = ops_sum(advice->steps_ns, advice->contended_ns);
+	advice->contended_ns = (int64_t)(view_waited_own(advice->machine.waited) * (double)excluded->waits_ns);
+	excluded->waits_ns = ops_difference(excluded->waits_ns, advice->contended_ns);
+	advice->steps_ns = ops_difference(advice->steps_ns, ops_sum(excluded->recording_ns, ops_sum(excluded->imports_ns, excluded->waits_ns)));
 	if (advice->steps_ns < 0)
 		advice->steps_ns = 0;
 	return done;

@@ -34,15 +34,6 @@ OPS_ORDER(by_path, struct own, OPS_UP(path) OPS_UP(ns))
 
 OPS_ORDER(by_step, struct own, OPS_UP(path) OPS_DOWN(ns) OPS_UP(row))
 
-/* Returns the track that contains the marks of steps. The waits are those of its thread. */
-static uint32_t track_of_steps(const struct advice *advice)
-{
-	for (uint32_t row = 0; row < advice->events->count; row++)
-		if (advice->views->parts[row] == VIEW_STEP)
-			return advice->events->track[row];
-	return OPS_NONE;
-}
-
 /* By row: its position in the tree, by names and lines, and for operators also by size. All steps count as equal,
  * whatever their number. */
 static void find_paths(const struct advice *advice, uint64_t *paths)
@@ -179,24 +170,6 @@ static bool assign_starved(struct advice *advice, uint32_t track)
 	return done;
 }
 
-/* Returns the track with most time in operators. */
-static uint32_t track_of_operators(const struct advice *advice)
-{
-	size_t count, most = 0;
-	int64_t *operators_ns;
-
-	ops_trace_tracks(advice->trace, &count);
-	operators_ns = ops_alloc_zeroed(count + 1, sizeof(*operators_ns));
-	for (uint32_t row = 0; operators_ns && row < advice->events->count; row++) {
-		uint32_t track = advice->events->track[row];
-
-		operators_ns[track] = ops_sum(operators_ns[track], advice_is_operator(advice, row) ? advice->self_ns[row] : 0);
-		most = operators_ns[track] > operators_ns[most] ? track : most;
-	}
-	ops_free(operators_ns);
-	return count ? (uint32_t)most : OPS_NONE;
-}
-
 /* Without steps the waits for a processor are unknown. If operators on several threads mostly take much longer than equal ones, then
  * because threads waited. */
 #define STARVED_MIN 0.5
@@ -219,16 +192,16 @@ bool advice_find_lost_waits(struct advice *advice)
 {
 	size_t rows_max = advice->events->count + 1, count;
 	bool without_steps = advice->views->unmarked && advice->machine.threads > 1;
-	uint32_t track = without_steps ? track_of_operators(advice) : track_of_steps(advice), *steps;
+	uint32_t track, *steps;
 	uint64_t *paths;
 	struct own *rows;
-	bool done;
+	bool done = view_main_track(advice->views, &track);
 
 	/* Times of ranks are compared with each other, and a device has its own times, so nothing is subtracted
 	 * there. */
-	if ((!advice->machine.has_waits && !without_steps) || advice_is_oversubscribed(advice) || track == OPS_NONE ||
+	if (!done || (!advice->machine.has_waits && !without_steps) || advice_is_oversubscribed(advice) || track == OPS_NONE ||
 	    advice->views->device_events.count || advice->views->has_collectives)
-		return true;
+		return done;
 	paths = ops_realloc_array(NULL, rows_max, sizeof(*paths));
 	steps = ops_realloc_array(NULL, rows_max, sizeof(*steps));
 	rows = ops_realloc_array(NULL, rows_max, sizeof(*rows));

@@ -192,24 +192,51 @@ static void append_outcome(struct ops_buffer *out, const struct advice_report *r
 }
 
 #define BASE_ROOM 640
-#define IMPORTS_MIN 0.01 /* share of the base above which it says that imports are excluded */
+#define EXCLUDED_MIN 0.01 /* share of the base above which it says that something is excluded */
 #define OUTSIDE_MUCH 0.5 /* share of operators outside of steps above which it says so */
+/* Per steady step. */
+static double excluded_ms(const struct advice_report *report, int64_t ns)
+{
+	return report->steady ? (double)ns / 1e6 / report->steady : 0;
+}
+
+/* ", which excludes 1.9 ms of waiting for a CPU, 310 µs of overhead of recording" */
+static void excluded_text(const struct advice_report *report, char *text, size_t room)
+{
+	const struct {
+		int64_t ns;
+		const char *of;
+	} parts[] = {
+		{report->excluded.waits_ns, "waiting for a CPU"},
+		{report->excluded.imports_ns, "imports"},
+		{report->excluded.recording_ns, "overhead of recording"},
+	};
+	size_t used = 0;
+
+	*text = '\0';
+	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
+		double ms = excluded_ms(report, parts[i].ns);
+		char time[OPS_FORMAT_ROOM];
+
+		if (!(ms > EXCLUDED_MIN * report->step_ms))
+			continue;
+		ops_format_duration(time, ms * 1e6);
+		used += (size_t)snprintf(text + used, room - used, "%s %s of %s", used ? "," : ", which excludes", time, parts[i].of);
+	}
+}
+
 /* Writes what the percentages refer to, for every output format; nothing without percentages. */
 static size_t base_text(const struct advice_report *report, char *text, size_t room)
 {
 	bool waited = view_waited_distorts(report->waited);
-	bool imports = report->imports_ms > IMPORTS_MIN * report->step_ms;
-	const char *without = waited && imports ? ", without imports and waits for a CPU" : waited ? ", without waits for a CPU"
-	                      : imports ? ", without imports" : "";
-	char step[OPS_FORMAT_ROOM], mean[OPS_FORMAT_ROOM];
-	const char *excluded;
+	char step[OPS_FORMAT_ROOM], mean[OPS_FORMAT_ROOM], excluded[BASE_ROOM / 4];
 	size_t used;
 
 	if ((!report->findings.count && !advice_rest_is_shown(&report->rest)) || !(report->step_ms > 0))
 		return 0;
 	ops_format_duration(step, report->step_ms * 1e6);
 	ops_format_duration(mean, report->mean_ms * 1e6);
-	excluded = *without ? without : strcmp(step, mean) ? " without the overhead of recording" : "";
+	excluded_text(report, excluded, sizeof(excluded));
 	if (report->traces > 1)
 		used = (size_t)snprintf(text, room, "Percentages are shares of the average steady step of a trace.");
 	else if (!report->steps)
@@ -219,10 +246,11 @@ static size_t base_text(const struct advice_report *report, char *text, size_t r
 		used = (size_t)snprintf(text, room, "Percentages are shares of the average step, %s%s.", step, excluded);
 	else
 		used = (size_t)snprintf(text, room, "Percentages are shares of the average steady step, %s%s (%u of %u steps are steady; "
-		                        "the mean step takes %s).", step, without, report->steady, report->steps, mean);
+		                        "the mean step takes %s).", step, excluded, report->steady, report->steps, mean);
 	if (report->waited.ratio > VIEW_WAITED_MUCH)
-		used += (size_t)snprintf(text + used, room - used, " Steps%s waited for a CPU for %s of their time, because %s had it%s.",
-		                         report->traces > 1 ? " of a trace" : "", ops_figure_of_percent(100 * report->waited.ratio).text,
+		used += (size_t)snprintf(text + used, room - used, " %s%s waited for a CPU for %s of %s time, because %s had it%s.",
+		                         report->steps ? "Steps" : "The recording", report->traces > 1 ? " of a trace" : "",
+		                         ops_figure_of_percent(100 * report->waited.ratio).text, report->steps ? "their" : "its",
 		                         view_waited_for(report->waited), waited ? ": figures are too high" : "");
 	if (report->outside_ratio > OUTSIDE_MUCH)
 		used += (size_t)snprintf(text + used, room - used, " %s of the time of operators%s is not in a step, and was not examined.",
@@ -246,6 +274,11 @@ void advice_write_json(const struct advice_report *report, struct ops_buffer *ou
 	ops_json_member_number(&json, "average_step_ms", report->mean_ms);
 	ops_json_member_if(&json, "steady_steps", true, report->steady);
 	ops_json_member_if(&json, "steps", true, report->steps);
+	ops_json_member_open(&json, "excluded_ms", '{');
+	ops_json_member_number(&json, "waits_for_cpu", excluded_ms(report, report->excluded.waits_ns));
+	ops_json_member_number(&json, "imports", excluded_ms(report, report->excluded.imports_ns));
+	ops_json_member_number(&json, "recording", excluded_ms(report, report->excluded.recording_ns));
+	ops_json_close(&json, '}');
 	ops_json_member_number(&json, "waited_for_cpu_ratio", report->waited.ratio); /* null: not recorded */
 	ops_json_member_number(&json, "outside_of_steps_ratio", report->outside_ratio);
 	ops_json_key(&json, "text");
@@ -269,6 +302,7 @@ void advice_write_json(const struct advice_report *report, struct ops_buffer *ou
 /* --- text ----------------------------------------------------------------------------------------------------------- */
 
 #define WIDTH 79
+#define MICROSECONDS "\302\265s" /* the unit of durations */
 
 /* Texts of rules have code in backticks. Other characters with a meaning in Markdown are escaped. */
 static void append_byte(const struct advice_style *style, char byte, bool *quoted)
@@ -282,6 +316,10 @@ static void append_byte(const struct advice_style *style, char byte, bool *quote
 
 static bool has_markup(const char *word, size_t size)
 {
+	if (size >= strlen(MICROSECONDS) && !memcmp(word, MICROSECONDS, strlen(MICROSECONDS))) {
+		word += strlen(MICROSECONDS);
+		size -= strlen(MICROSECONDS);
+	}
 	for (size_t i = 0; i < size; i++)
 		if ((unsigned char)word[i] >= 0x7f || (unsigned char)word[i] < ' ' || strchr("`*_<>|[]!@\\~#&$", word[i]))
 			return true;

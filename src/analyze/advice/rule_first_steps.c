@@ -2,6 +2,8 @@
  *
  * A recording that begins with warm-up steps, which distort averages and totals.
  */
+#include <stdio.h>
+
 #include "analyze/advice/advice.h"
 
 #include <opstrobe/internal/format.h>
@@ -36,12 +38,13 @@ static bool rule_first_steps_find(const struct advice *advice, struct advice_res
 	size_t steps = advice->views->steps.count, slow = 0;
 	int64_t slow_ns = 0, all_ns = 0;
 	double usual;
+	char first[64];
 
 	if (advice->step_count < 2)
 		return true;
 	usual = usual_ns(advice);
-	while (slow < steps && !advice->steady[slow] && advice->machine.waits[slow].waited_ns == 0 &&
-	       (double)rule_first_steps_step_ns(advice, slow) > SLOW * usual)
+	while (slow < steps && !advice->steady[slow] &&
+	       (double)ops_difference(rule_first_steps_step_ns(advice, slow), advice->machine.waits[slow].waited_ns) > SLOW * usual)
 		slow++;
 	for (size_t i = 0; i < steps; i++) {
 		all_ns = ops_sum(all_ns, rule_first_steps_step_ns(advice, i));
@@ -51,9 +54,10 @@ static bool rule_first_steps_find(const struct advice *advice, struct advice_res
 		return usual >= 0;
 	result->always = true;
 	result->severity = ADVICE_LOW;
-	return advice_report_costs(result, "The first %zu of %zu steps take %s of the total time, %s each; a steady "
-	                                   "step takes %s.", slow, steps,
-	                           ops_figure_of_percent(all_ns > 0 ? 100 * (double)slow_ns / (double)all_ns : 0).text, advice_time((double)slow_ns / 1e6 / (double)slow).text,
+	snprintf(first, sizeof(first), "The first %zu steps take", slow);
+	return advice_report_costs(result, "%s %s of the time of %zu steps, %s%s; a steady step takes %s.", slow == 1 ? "The first step takes" : first,
+	                           ops_figure_of_percent(all_ns > 0 ? 100 * (double)slow_ns / (double)all_ns : 0).text, steps,
+	                           advice_time((double)slow_ns / 1e6 / (double)slow).text, slow == 1 ? "" : " each",
 	                           advice_time(advice_step_ms(advice, (double)advice->steps_ns)).text);
 }
 
@@ -64,8 +68,8 @@ const struct advice_rule advice_rule_first_steps = {
 	.gain = "none",
 	.explanation = "The first steps allocate, choose algorithms, compile and fill caches. Advice excludes them; averages "
 		       "of operators and totals of the recording do not.",
-	.advice = "Record steady steps only: schedule=opstrobe.schedule(wait=1, warmup=2, active=8). To check: the time of the "
-		  "first step.",
+	.advice = "Record steady steps only: `opstrobe run --steps 3:11`, or schedule=opstrobe.schedule(wait=1, warmup=2, active=8). To check: "
+		  "the time of the first step.",
 	.code = "schedule = opstrobe.schedule(wait=1, warmup=2, active=8)",
 	.link = "https://docs.pytorch.org/docs/stable/profiler.html#torch.profiler.schedule",
 	.needs = ADVICE_NEEDS_STEPS,

@@ -58,30 +58,6 @@ static bool push_children(const struct view_diff_tree *side, uint32_t node, stru
 	return true;
 }
 
-/* Returns the thread that has the steps; without steps, the thread with the longest total of nodes. */
-static uint32_t main_track(const struct ops_views *views)
-{
-	size_t tracks;
-	uint32_t best = OPS_NONE;
-	int64_t *lengths_ns;
-
-	if (views->host_steps->list.count)
-		return views->host_steps->list.items[0].track;
-	ops_trace_tracks(views->trace, &tracks);
-	lengths_ns = ops_alloc_zeroed(tracks + 1, sizeof(*lengths_ns));
-	for (size_t i = 0; lengths_ns && i < views->nodes.count; i++) {
-		const struct view_node *node = &views->nodes.items[i];
-
-		if (node->parent == OPS_NONE)
-			view_add(&lengths_ns[views->events->track[node->row]], view_duration(views, node->row));
-	}
-	for (uint32_t i = 0; lengths_ns && i < tracks; i++)
-		if (lengths_ns[i] > 0 && (best == OPS_NONE || lengths_ns[i] > lengths_ns[best]))
-			best = i;
-	ops_free(lengths_ns);
-	return best;
-}
-
 static int view_diff_compare_places(const void *a, const void *b, void *context)
 {
 	uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
@@ -117,8 +93,10 @@ static bool push_derived(const struct view_diff_tree *side, uint32_t track, stru
 static bool root_list(const struct view_diff_tree *side, struct list *list)
 {
 	const struct ops_views *views = side->views;
-	uint32_t track = main_track(views);
+	uint32_t track;
 
+	if (!view_main_track(views, &track))
+		return false;
 	if (views->host_steps->source == OPS_STEPS_NONE) {
 		for (uint32_t at = side->roots; at != OPS_NONE; at = side->next[at])
 			if (view_diff_track(side, at) == track && !view_diff_push(list, at))

@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/intern.h"
 #include "base/text.h"
+#include "derive/extent.h"
 #include "derive/operators.h"
 #include "derive/steps.h"
 #include "derive/work.h"
@@ -260,4 +261,13 @@ void ops_views_release(struct ops_views *views)
 	OPS_ARRAY_RELEASE(&views->gpus);
 	OPS_ARRAY_RELEASE(&views->used);
 	ops_intervals_release(&views->ranges);
+}
+
+bool view_main_track(const struct ops_views *views, uint32_t *ret_track)
+{
+	bool has_steps = views->host_steps->list.count > 0;
+
+	*ret_track = has_steps ? views->host_steps->list.items[0].track : OPS_NONE;
+	return has_steps || (ops_busiest_thread(views->trace, true, ret_track) &&
+	                     (*ret_track != OPS_NONE || ops_busiest_thread(views->trace, false, ret_track)));
 }

@@ -12,6 +12,7 @@
 #include "base/json_walk.h"
 #include "base/order.h"
 #include "base/text.h"
+#include "derive/thread_states.h"
 
 /* With fewer steps it is unclear which of them are typical. */
 #define STEPS_MIN 4
@@ -318,26 +319,54 @@ static bool view_step_stats_compare_names(const struct table *table, struct view
 
 /* --- waiting for a processor ---------------------------------------------------------------------------------------- */
 
+/* Without waits that were recorded by step, estimates those of the thread of the steps. */
+static bool estimate_waits(const struct ops_views *views, struct ops_step_wait *waits)
+{
+	struct ops_thread_states states;
+	const struct ops_thread_samples *thread = NULL;
+	const struct ops_track *tracks;
+	size_t count;
+	uint32_t track;
+	bool done = ops_thread_states_read(&states, views->trace) && view_main_track(views, &track);
+
+	tracks = ops_trace_tracks(views->trace, &count);
+	for (size_t i = 0; done && track != OPS_NONE && i < states.threads.count; i++)
+		if (states.threads.items[i].tid == tracks[track].tid)
+			thread = &states.threads.items[i];
+	for (size_t i = 0; thread && i < views->steps.count; i++) {
+		const struct view_step *step = &views->steps.items[i];
+
+		if (ops_step_wait_sampled(thread, step->host_start_ns, step->host_end_ns, &waits[i]))
+			waits[i].number = (int64_t)i;
+	}
+	ops_thread_states_release(&states);
+	return done;
+}
+
 bool view_waits_find(const struct ops_views *views, struct ops_step_wait *ret_waits, struct view_waited *ret_waited)
 {
-	struct ops_step_waits waits;
-	bool done = ops_step_waits_read(&waits, views->trace), is_marked = views->host_steps->source == OPS_STEPS_MARKED;
+	struct ops_step_waits recorded;
+	bool done = ops_step_waits_read(&recorded, views->trace), is_marked = views->host_steps->source == OPS_STEPS_MARKED;
 	double waited_ns = 0, all_ns = 0;
 	size_t cursor = 0;
 
 	for (size_t i = 0; done && i < views->steps.count; i++) {
-		const struct view_step *step = &views->steps.items[i];
 		int64_t number;
-		const struct ops_step_wait *wait = is_marked && ops_json_parse_integer(step->name, &number) ? ops_step_waits_find(&waits, number, &cursor) : NULL;
+		const struct ops_step_wait *wait = is_marked && ops_json_parse_integer(views->steps.items[i].name, &number)
+		                                           ? ops_step_waits_find(&recorded, number, &cursor) : NULL;
 
 		ret_waits[i] = wait ? *wait : (struct ops_step_wait){.number = -1};
-		if (!wait)
-			continue;
-		waited_ns += (double)wait->waited_ns;
-		all_ns += (double)step->host_end_ns - (double)step->host_start_ns;
 	}
-	*ret_waited = (struct view_waited){all_ns > 0 ? fmin(1, waited_ns / all_ns) : (double)NAN, waits.threads_share, waits.children_share};
-	ops_step_waits_release(&waits);
+	if (done && !recorded.items.count)
+		done = estimate_waits(views, ret_waits);
+	for (size_t i = 0; done && i < views->steps.count; i++) {
+		if (ret_waits[i].number < 0)
+			continue;
+		waited_ns += (double)ret_waits[i].waited_ns;
+		all_ns += (double)views->steps.items[i].host_end_ns - (double)views->steps.items[i].host_start_ns;
+	}
+	*ret_waited = (struct view_waited){all_ns > 0 ? fmin(1, waited_ns / all_ns) : (double)NAN, recorded.threads_share, recorded.children_share};
+	ops_step_waits_release(&recorded);
 	return done;
 }
 

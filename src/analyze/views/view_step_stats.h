@@ -35,7 +35,7 @@ static inline bool view_waited_distorts(struct view_waited waited)
 	return waited.ratio * (1 - view_waited_own(waited)) > VIEW_WAITED_MUCH; /* not NAN */
 }
 
-/* Finds how each step was scheduled (`number` is -1 if that was not recorded), and what that is of the time of these steps. Returns
+/* Finds how each step was scheduled (`number` is -1 if that is unknown), and what that is of the time of these steps. Returns
  * false if out of memory. */
 bool view_waits_find(const struct ops_views *views, struct ops_step_wait *ret_waits, struct view_waited *ret_waited);
 /* Whose threads had the processors, for a sentence: "other threads", or its own ones if they mostly had them. Static. */

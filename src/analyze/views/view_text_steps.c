@@ -95,7 +95,8 @@ static void put_waits(struct page *page, const struct view_step_stats *stats)
 		return;
 	ops_buffer_append_text(&page->out, page->markdown ? " " : "\n");
 	page_begin(page, much ? PAGE_WARNING : PAGE_PLAIN);
-	ops_buffer_printf(&page->out, "%swaited for a CPU: %s of the steps' time", much ? "warning: " : "", ops_figure_of_percent(100 * stats->waited.ratio).text);
+	ops_buffer_printf(&page->out, "%swaited for a CPU: %s of the %s time", much ? "warning: " : "", ops_figure_of_percent(100 * stats->waited.ratio).text,
+	                  page->views->unmarked ? "recording's" : "steps'");
 	if (stats->waited.ratio > VIEW_WAITED_MUCH)
 		ops_buffer_printf(&page->out, ", because %s had it", view_waited_for(stats->waited));
 	ops_buffer_append_text(&page->out, much ? "; times are too long" : "");

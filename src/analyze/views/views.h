@@ -336,6 +336,8 @@ struct view_gpu_figures {
 	double tensor_core_time_ratio; /* NAN: no kernel belongs to an operator */
 };
 bool view_gpu_figures(const struct ops_views *views, int64_t gpu, struct view_gpu_figures *ret_figures);
+/* Finds the thread that has the steps; without steps, the busiest one. OPS_NONE: there is none. Returns false if out of memory. */
+bool view_main_track(const struct ops_views *views, uint32_t *ret_track);
 /* Returns the share of kernel time on tensor cores: 0 if kernels take no time, NAN if there are no kernels. */
 double view_tensor_cores_used(const struct ops_views *views);
 double view_tensor_cores_eligible(const struct ops_views *views);

@@ -695,7 +695,8 @@ static void finds_slow_first_steps(void **state)
 	char *json;
 
 	(void)state;
-	open_trace(&trace, "\"threads\": 1");
+	/* That it waited for a CPU as well does not explain it. */
+	open_trace(&trace, "\"threads\": 1, \"steps\": [[0,8000000,100000,0,0]]");
 	for (int step = 0; step < STEPS; step++) {
 		double us = step ? 10000 + 1000 * step : 10;
 
@@ -703,7 +704,7 @@ static void finds_slow_first_steps(void **state)
 		device_trace_host(&trace, "cpu_op", "aten::add", us + 10, 900);
 	}
 	json = device_trace_advise(&trace);
-	assert_non_null(strstr(json, "The first 1 of 8 steps"));
+	assert_non_null(strstr(json, "The first step takes 56.5 % of the time of 8 steps, 9.00 ms; a steady step takes"));
 	ops_free(json);
 }
 

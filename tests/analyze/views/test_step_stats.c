@@ -194,9 +194,31 @@ static void steps_wait_for_a_processor(void **state)
 	ops_free(text);
 }
 
+/* "thread_states" of the thread of the scenes, in microseconds; 0: running, 1: ready, 6: sleeping. */
+#define SAMPLES(intervals) "\"thread_states\":{\"start_ns\":0,\"threads\":[{\"tid\":1,\"intervals\":[" intervals "]}]},"
+
+/* Steps that the recorder did not know have the waits of samples. Within a time of activity their order is unknown, so that each part of it has
+ * the same share. */
+static void samples_show_waits_of_steps(void **state)
+{
+	char *text = scene_views(VIEW_STEP(1, 0, 100) VIEW_STEP(2, 100, 100) VIEW_STEP(3, 200, 100) VIEW_STEP(4, 300, 100),
+	                         SAMPLES("0,40,1,40,160,0,160,200,6,200,220,1,220,230,6"));
+
+	(void)state;
+	assert_has(text, "\"waited_for_cpu\":{\"ratio\":0.2,\"own_ratio\":0,\"had_by\":\"other threads\",\"average\":20,\"much\":true,\"rows\":[25,15,null,null]}");
+	ops_free(text);
+	text = scene_views(VIEW_STEP(1, 0, 100), MACHINE("[1,80000,5000,0,0]") SAMPLES("0,40,1,40,100,0"));
+	assert_has(text, "\"rows\":[5]}");
+	ops_free(text);
+	text = text_of(VIEW_OP("aten::mm", 0, 100, 1), SAMPLES("0,40,1,40,100,0"), 0);
+	assert_has(text, "warning: waited for a CPU: 40.0 % of the recording's time, because other threads had it; times are too long\n");
+	ops_free(text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(samples_show_waits_of_steps),
 		cmocka_unit_test(steps_have_a_median),
 		cmocka_unit_test(slow_steps_are_explained),
 		cmocka_unit_test(three_slow_steps_are_explained),

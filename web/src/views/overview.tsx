@@ -58,7 +58,11 @@ function BusyMachine({ views }: { views: OverviewReply }) {
 	if (!waited?.much) return null;
 	return (
 		<div class="banner" role="alert">
-			<strong>{`Steps waited for a CPU for ${percent(waited.ratio)} of their time`}</strong>, because {waited.had_by} had it. Times are too long: record
+			<strong>
+				{views.steps.from === "none" ? "The recording waited for a CPU for " : "Steps waited for a CPU for "}
+				{`${percent(waited.ratio)} of ${views.steps.from === "none" ? "its" : "their"} time`}
+			</strong>
+			, because {waited.had_by} had it. Times are too long: record
 			again on an idle machine.
 		</div>
 	);
@@ -90,9 +94,9 @@ function Figures({ source, trace, views }: { source: DataSource; trace: TraceEnt
 					title="Waited for a CPU"
 					figure={percent(waited.ratio)}
 					share={waited.ratio}
-					note={`${formatUs(waited.average)} a step`}
+					note={from === "none" ? formatUs(waited.average) : `${formatUs(waited.average)} a step`}
 					tone={waited.much ? "bad" : undefined}
-					about="The share of the steps' time in which their thread was ready to run, but other threads had the processors"
+					about="The share of that time in which the thread was ready to run, but other threads had the processors"
 				/>
 			)}
 			<PeakMemory source={source} trace={trace} />
