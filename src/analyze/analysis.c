@@ -162,6 +162,7 @@ static const struct ops_query_option modules_options[] = {
 };
 static const struct ops_query_option peak_options[] = {
 	{"at_ns", "null", "the moment, in ns since the first event; null: the peak of each device"},
+	{"steps", "null", "\"3\" or \"3:5\": the peak in these steps; null: in the trace"},
 	{0},
 };
 static const struct ops_query_option gate_options[] = {

@@ -238,13 +238,32 @@ static enum ops_code check_moment(const struct ops_trace *trace, int64_t at_ns, 
 	                   ops_figure_of_duration((double)length_ns).text);
 }
 
-enum ops_code ops_memory_each_peak(const struct ops_trace *trace, const int64_t *at_ns, ops_memory_visitor *visit, void *context,
-                                   struct ops_error *error)
+/* Finds the range of time in whose peak memory is described. */
+static enum ops_code find_memory_range(const struct ops_trace *trace, const struct ops_memory_moment *moment, int64_t *ret_from_ns,
+                                int64_t *ret_to_ns, struct ops_error *error)
 {
-	int64_t moment_ns = at_ns ? ops_sum(ops_trace_origin(trace), *at_ns) : 0;
+	uint64_t first, last;
+
+	*ret_from_ns = INT64_MIN;
+	*ret_to_ns = INT64_MAX;
+	if (moment && moment->at_ns) {
+		*ret_from_ns = *ret_to_ns = ops_sum(ops_trace_origin(trace), *moment->at_ns);
+		return check_moment(trace, *moment->at_ns, error);
+	}
+	if (!moment || !moment->steps)
+		return OPS_OK;
+	if (!ops_steps_parse(moment->steps, &first, &last))
+		return ops_fault(error, OPS_INVALID, "'%s' is not a range of steps such as 3 or 3:5", moment->steps);
+	return ops_trace_find_steps(trace, first, last, ret_from_ns, ret_to_ns, error);
+}
+
+enum ops_code ops_memory_each_peak(const struct ops_trace *trace, const struct ops_memory_moment *moment, ops_memory_visitor *visit,
+                                   void *context, struct ops_error *error)
+{
 	struct ops_memory_timeline *timeline = NULL;
 	struct ops_memory_device device;
-	enum ops_code code = at_ns ? check_moment(trace, *at_ns, error) : OPS_OK;
+	int64_t from_ns, to_ns;
+	enum ops_code code = find_memory_range(trace, moment, &from_ns, &to_ns, error);
 	bool more;
 
 	code = code ? code : ops_memory_timeline_new((struct ops_trace *)trace, &timeline, error);
@@ -252,8 +271,7 @@ enum ops_code ops_memory_each_peak(const struct ops_trace *trace, const int64_t 
 	for (int i = 0; !code && more && i < DEVICES_MAX; i++) {
 		struct ops_memory_peak peak = {0};
 
-		code = at_ns ? ops_memory_peak_within(timeline, device, moment_ns, moment_ns, &peak, error)
-		             : ops_memory_peak_of(timeline, device, &peak, error);
+		code = ops_memory_peak_within(timeline, device, from_ns, to_ns, &peak, error);
 		if (!code && !visit(context, timeline, &peak))
 			code = ops_fault_memory(error);
 		ops_memory_peak_release(&peak);

@@ -349,11 +349,11 @@ static bool memory_peak_text_visit(void *context, const struct ops_memory_timeli
 	return !page->out.failed;
 }
 
-enum ops_code ops_memory_text(struct ops_trace *trace, size_t top, size_t columns, const int64_t *at_ns, char **ret_text,
+enum ops_code ops_memory_text(struct ops_trace *trace, size_t top, size_t columns, const struct ops_memory_moment *moment, char **ret_text,
                               size_t *ret_size, struct ops_error *error)
 {
 	struct page page = {.top = top, .columns = columns};
-	enum ops_code code = ops_memory_each_peak(trace, at_ns, memory_peak_text_visit, &page, error);
+	enum ops_code code = ops_memory_each_peak(trace, moment, memory_peak_text_visit, &page, error);
 
 	if (!code && !page.timeline)
 		ops_buffer_append_text(&page.out, OPS_MEMORY_EMPTY "\n");

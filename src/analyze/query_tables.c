@@ -183,16 +183,18 @@ enum ops_code analysis_memory(struct analysis_run *run)
 	bool at_peak = ops_string_is(analysis_arg(run, "at_ns"), "null");
 	struct ops_trace *trace = NULL;
 	int64_t at_ns = at_peak ? 0 : analysis_integer(run, "at_ns");
+	struct ops_memory_moment moment = {.at_ns = at_peak ? NULL : &at_ns,
+	                                   .steps = ops_string_is(analysis_arg(run, "steps"), "null") ? NULL : analysis_text(run, "steps").bytes};
 	struct query_text text = {NULL, 0};
 	size_t rows = query_rows(run);
 	enum ops_code code = run->code;
 
 	run->result.table.empty = OPS_MEMORY_EMPTY;
 	if (code || run->format != OPS_FORMAT_TEXT || run->count > 1)
-		return code ? code : query_fill_table(run, &table_memory, 0, memory_fill, at_peak ? NULL : &at_ns);
+		return code ? code : query_fill_table(run, &table_memory, 0, memory_fill, &moment);
 	code = analysis_open_trace(run, 0, &trace);
 	if (!code)
-		code = ops_memory_text(trace, rows, run->columns, at_peak ? NULL : &at_ns, &text.bytes, &text.size, run->error);
+		code = ops_memory_text(trace, rows, run->columns, &moment, &text.bytes, &text.size, run->error);
 	code = use_text(run, code, &text);
 	ops_trace_unref(trace);
 	return code;

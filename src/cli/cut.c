@@ -11,9 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <opstrobe/internal/trace.h>
 #include <opstrobe/merge.h>
 
 #include "options.h"
+#include "steps.h"
 #include "traces.h"
 #include "write.h"
 
@@ -97,54 +99,19 @@ static bool parse_threads(struct request *request, const struct ops_trace *trace
 	return true;
 }
 
-/* Finds the first step, or the last one, by bisection. The trace has steps. */
-static uint64_t cut_step_at_end(const struct ops_trace *trace, bool last)
-{
-	uint64_t low = 0, high = INT64_MAX;
-
-	while (low < high) {
-		uint64_t middle = low + (high - low + last) / 2;
-		int64_t from_ns, to_ns;
-
-		if (last && ops_trace_steps(trace, middle, INT64_MAX, &from_ns, &to_ns))
-			low = middle;
-		else if (last)
-			high = middle - 1;
-		else if (ops_trace_steps(trace, 0, middle, &from_ns, &to_ns))
-			high = middle;
-		else
-			low = middle + 1;
-	}
-	return low;
-}
-
-static bool cut_fail_no_step(const struct request *request, const struct ops_trace *trace)
-{
-	int64_t from_ns, to_ns;
-
-	if (ops_trace_steps(trace, 0, INT64_MAX, &from_ns, &to_ns))
-		cli_log("opstrobe cut: the trace has no step %s (choose from %" PRIu64 " to %" PRIu64 ")\n", request->steps,
-		        cut_step_at_end(trace, false), cut_step_at_end(trace, true));
-	else
-		cli_log("opstrobe cut: the trace has no steps\n");
-	return false;
-}
-
 static bool parse_steps(struct request *request, const struct ops_trace *trace)
 {
-	unsigned long long first, last;
-	char *end = (char *)request->steps;
+	uint64_t first, last;
+	struct ops_error error;
 
 	if (!request->steps)
 		return true;
-	first = last = strtoull(request->steps, &end, 10);
-	if (end != request->steps && *end == ':')
-		last = strtoull(end + 1, &end, 10);
-	if (end == request->steps || *end)
-		return cut_fail("range of steps", request->steps, "not a number or FIRST:LAST");
-	if (last < first)
-		return cut_fail("range of steps", request->steps, "the first is after the last");
-	return ops_trace_steps(trace, first, last, &request->cut.from_ns, &request->cut.to_ns) || cut_fail_no_step(request, trace);
+	if (!cli_steps_range("cut", request->steps, &first, &last))
+		return false;
+	if (!ops_trace_find_steps(trace, first, last, &request->cut.from_ns, &request->cut.to_ns, &error))
+		return true;
+	cli_log("opstrobe cut: %s\n", error.text);
+	return false;
 }
 
 static int cut_cut(struct request *request, const struct ops_trace *trace, const char *output)

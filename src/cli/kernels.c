@@ -2,6 +2,7 @@
  *
  * `opstrobe kernels`: kernels by time, longest first.
  */
+#include "steps.h"
 #include "table_command.h"
 
 static const char usage[] =
@@ -11,6 +12,7 @@ static const char usage[] =
 	"\n"
 	"options:\n"
 	CLI_TABLE_OPTIONS
+	CLI_STEPS_OPTION
 	"  --by-operator                    a row for each operator and launch configuration\n"
 	"  --by-category                    a row for each category of device work: matrix\n"
 	"                                   products, attention, normalisation, …\n"

@@ -10,6 +10,7 @@
 #include <opstrobe/internal/lines.h>
 
 #include "options.h"
+#include "steps.h"
 #include "traces.h"
 
 static const char usage[] =
@@ -25,6 +26,7 @@ static const char usage[] =
 	"  --format text|json|csv|markdown  default text; json has all lines by file, for\n"
 	"                                   editors\n"
 	"  --limit N                        maximum number of lines (0: all); default 30\n"
+	CLI_STEPS_OPTION
 	"  --help                           print this\n"
 	"\n"
 	"example:\n"
@@ -32,10 +34,12 @@ static const char usage[] =
 
 int cli_lines(char **arguments)
 {
-	const char *format = "text", *top_text = "30", *path;
+	const char *format = "text", *top_text = "30", *steps_text = NULL, *path;
 	const struct cli_option options[] = {{"--format", &format, NULL}, {"--limit", &top_text, NULL},
 	                                     {"--top", &top_text, NULL}, /* the former name */
+	                                     {"--steps", &steps_text, NULL},
 	                                     {NULL, NULL, NULL}};
+	struct cli_steps steps;
 	struct cli_traces traces = {0};
 	struct ops_error error;
 	char *text = NULL;
@@ -46,13 +50,16 @@ int cli_lines(char **arguments)
 	if (status || help)
 		return status;
 	chosen = cli_choice("lines", "format", format, ops_format_names);
-	if (chosen < 0 || !cli_number("lines", "number of lines", top_text, &top))
+	if (chosen < 0 || !cli_number("lines", "number of lines", top_text, &top) ||
+	    !cli_steps_parse("lines", steps_text, (enum ops_format)chosen, &steps))
 		return CLI_EXIT_USAGE;
 	status = CLI_EXIT_FAILED;
 	if (cli_one_trace_read(&traces, path)) {
-		enum ops_code code = ops_lines(traces.workers[0].trace, (enum ops_format)chosen, top, cli_table_columns(), &text,
-		                               &size, &error);
+		enum ops_code code = cli_steps_cut(&steps, path, &traces.workers[0].trace, &error);
 
+		if (!code)
+			code = ops_lines(traces.workers[0].trace, (enum ops_format)chosen, top, cli_table_columns(), &text, &size, &error);
+		cli_steps_put_head(&steps, code);
 		status = cli_print_data((enum ops_format)chosen, code, text, size, &error);
 	}
 	if (!status && chosen == OPS_FORMAT_JSON)

@@ -15,6 +15,8 @@ static const char usage[] =
 	"  --at TIME                        the moment, after the start of the trace, instead of\n"
 	"                                   the peak: 1.5s, 20ms\n"
 	CLI_TABLE_OPTIONS
+	"  --steps FIRST[:LAST]             the peak in these steps, by number; default: in the\n"
+	"                                   whole trace\n"
 	"  --help                           print this\n"
 	"\n"
 	"example:\n"

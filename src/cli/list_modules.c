@@ -2,6 +2,7 @@
  *
  * `opstrobe modules`: time by torch.nn.Module.
  */
+#include "steps.h"
 #include "table_command.h"
 
 static const char usage[] =
@@ -12,6 +13,7 @@ static const char usage[] =
 	"\n"
 	"options:\n"
 	CLI_TABLE_OPTIONS
+	CLI_STEPS_OPTION
 	"  --by-class                       a row for each class of modules\n"
 	"  --help                           print this\n"
 	"\n"

@@ -13,6 +13,7 @@
 #include <opstrobe/internal/roofline.h>
 
 #include "options.h"
+#include "steps.h"
 #include "traces.h"
 
 #define ROOF_MAX 65536 /* maximum size of a file with a roof */
@@ -33,6 +34,7 @@ static const char usage[] =
 	"                                   file that 'opstrobe roof --output' wrote\n"
 	"  --format text|json|csv|markdown  default text\n"
 	"  --limit N                        maximum number of rows (0: all); default 30\n"
+	CLI_STEPS_OPTION
 	"  --help                           print this\n"
 	"\n"
 	"example:\n"
@@ -63,7 +65,7 @@ static char *read_roof(const char *option)
 	return text;
 }
 
-static int print_roofline(const char *path, const struct ops_roofline_options *how)
+static int print_roofline(const char *path, struct cli_steps *steps, const struct ops_roofline_options *how)
 {
 	struct cli_traces traces = {0};
 	struct ops_error error;
@@ -72,8 +74,11 @@ static int print_roofline(const char *path, const struct ops_roofline_options *h
 	int status = CLI_EXIT_FAILED;
 
 	if (cli_one_trace_read(&traces, path)) {
-		enum ops_code code = ops_roofline(traces.workers[0].trace, how, &text, &size, &error);
+		enum ops_code code = cli_steps_cut(steps, path, &traces.workers[0].trace, &error);
 
+		if (!code)
+			code = ops_roofline(traces.workers[0].trace, how, &text, &size, &error);
+		cli_steps_put_head(steps, code);
 		status = cli_print_data(how->format, code, text, size, &error);
 	}
 	if (!status && how->format == OPS_FORMAT_JSON)
@@ -87,9 +92,11 @@ int cli_roofline(char **arguments)
 	static const char *const kinds[] = {
 		[OPS_ROOFLINE_OPERATOR] = "operator", [OPS_ROOFLINE_SHAPE] = "shape", [OPS_ROOFLINE_KERNEL] = "kernel",
 		[OPS_ROOFLINE_LINE] = "line", [OPS_ROOFLINE_MODULE] = "module", NULL};
-	const char *format = "text", *top_text = "30", *by = "operator", *roof = NULL, *path;
+	const char *format = "text", *top_text = "30", *by = "operator", *roof = NULL, *steps_text = NULL, *path;
 	const struct cli_option options[] = {{"--format", &format, NULL}, {"--limit", &top_text, NULL}, {"--by", &by, NULL},
-	                                     {"--roof", &roof, NULL},     {NULL, NULL, NULL}};
+	                                     {"--roof", &roof, NULL},     {"--steps", &steps_text, NULL},
+	                                     {NULL, NULL, NULL}};
+	struct cli_steps steps;
 	struct ops_roofline_options how = {.columns = cli_table_columns(), .ascii = cli_ascii()};
 	char *roof_text = NULL;
 	bool help;
@@ -99,14 +106,15 @@ int cli_roofline(char **arguments)
 		return status;
 	chosen = cli_choice("roofline", "format", format, ops_format_names);
 	kind = chosen < 0 ? -1 : cli_choice("roofline", "--by", by, kinds);
-	if (kind < 0 || !cli_number("roofline", "number of rows", top_text, &how.rows_max))
+	if (kind < 0 || !cli_number("roofline", "number of rows", top_text, &how.rows_max) ||
+	    !cli_steps_parse("roofline", steps_text, (enum ops_format)chosen, &steps))
 		return CLI_EXIT_USAGE;
 	if (roof && !(roof_text = read_roof(roof)))
 		return CLI_EXIT_FAILED;
 	how.format = (enum ops_format)chosen;
 	how.by = (enum ops_roofline_by)kind;
 	how.roof = roof_text;
-	status = print_roofline(path, &how);
+	status = print_roofline(path, &steps, &how);
 	free(roof_text);
 	return status;
 }

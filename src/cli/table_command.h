@@ -24,7 +24,7 @@ struct cli_table {
 		const char *name;   /* a switch of the command, such as "--by-operator", or NULL */
 		const char *option; /* the option of the query that it sets, such as "by_operator" */
 	} flags[CLI_TABLE_FLAGS];
-	bool has_at;       /* `--at TIME` selects a moment */
+	bool has_at;       /* `--at TIME` selects a moment, and steps are an option of the query: their memory is older than they are */
 	bool page_each;    /* text has a page for each trace */
 };
 

@@ -5,6 +5,7 @@
 #include "derive/steps.h"
 
 #include <opstrobe/internal/shadow_steps.h>
+#include <opstrobe/internal/trace.h>
 #include <opstrobe/merge.h>
 
 #include <inttypes.h>
@@ -13,6 +14,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/fault.h"
 #include "base/map.h"
 #include "base/order.h"
 #include "base/search.h"
@@ -594,4 +596,63 @@ bool ops_steps_are_part(const struct ops_trace *trace)
 
 	return ops_trace_steps(trace, 0, INT64_MAX, &from_ns, &to_ns) &&
 	       (double)ops_difference(to_ns, from_ns) < NEARLY_ALL * (double)ops_difference(extent.end_ns, extent.start_ns);
+}
+
+static bool parse_step_digits(const char **at, uint64_t *ret_number)
+{
+	const char *start = *at;
+	uint64_t number = 0;
+
+	for (; **at >= '0' && **at <= '9' && number <= INT64_MAX / 10 - 1; (*at)++)
+		number = 10 * number + (uint64_t)(**at - '0');
+	*ret_number = number;
+	return *at > start;
+}
+
+bool ops_steps_parse(const char *text, uint64_t *ret_first, uint64_t *ret_last)
+{
+	if (!parse_step_digits(&text, ret_first))
+		return false;
+	*ret_last = *ret_first;
+	if (*text == ':') {
+		text++;
+		if (!parse_step_digits(&text, ret_last))
+			return false;
+	}
+	return !*text && *ret_first <= *ret_last;
+}
+
+/* Finds the lowest and the highest number of a step. Returns false if the trace has no steps. */
+static bool step_numbers(const struct ops_trace *trace, uint64_t *ret_first, uint64_t *ret_last)
+{
+	const struct ops_steps *steps = ops_steps_of(trace);
+
+	*ret_first = UINT64_MAX;
+	*ret_last = 0;
+	for (size_t i = 0; steps && i < steps->list.count; i++) {
+		uint64_t number = (uint64_t)steps->list.items[i].number;
+
+		*ret_first = number < *ret_first ? number : *ret_first;
+		*ret_last = number > *ret_last ? number : *ret_last;
+	}
+	return steps && steps->list.count;
+}
+
+enum ops_code ops_trace_find_steps(const struct ops_trace *trace, uint64_t first, uint64_t last, int64_t *ret_from_ns,
+                                   int64_t *ret_to_ns, struct ops_error *error)
+{
+	char wanted[64];
+	uint64_t least, most;
+
+	if (ops_trace_steps(trace, first, last, ret_from_ns, ret_to_ns))
+		return OPS_OK;
+	if (!step_numbers(trace, &least, &most))
+		return ops_fault(error, OPS_INVALID, "the trace has no steps");
+	snprintf(wanted, sizeof(wanted), first < last ? "steps %" PRIu64 " to %" PRIu64 : "step %" PRIu64, first, last);
+	return ops_fault(error, OPS_INVALID, "the trace has no %s (choose from %" PRIu64 " to %" PRIu64 ")", wanted, least, most);
+}
+
+bool ops_trace_opening(const struct ops_trace *trace, uint64_t *ret_first, uint64_t *ret_last)
+{
+	return ops_steps_are_part(trace) && step_numbers(trace, ret_first, ret_last);
 }

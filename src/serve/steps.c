@@ -2,39 +2,27 @@
  *
  * The parameter `steps`: the route is applied to the trace that `opstrobe cut --steps` would produce.
  */
+#include <opstrobe/internal/trace.h>
 #include <opstrobe/merge.h>
 
 #include "base/alloc.h"
 #include "base/fault.h"
 #include "serve/api.h"
 
-/* Parses "3" or "3:5", as `opstrobe cut --steps` does. */
-static bool parse_steps_parameter(const char *text, uint64_t *ret_first, uint64_t *ret_last)
-{
-	if (!query_parse_number(&text, INT64_MAX, ret_first))
-		return false;
-	*ret_last = *ret_first;
-	if (*text == ':') {
-		text++;
-		if (!query_parse_number(&text, INT64_MAX, ret_last))
-			return false;
-	}
-	return !*text && *ret_first <= *ret_last;
-}
-
 enum ops_code request_stretch(struct request *request, const struct ops_trace *trace, int64_t *ret_from_ns,
                               int64_t *ret_to_ns, struct ops_error *error)
 {
 	const struct ops_string *steps = query_find(&request->query, "steps");
 	uint64_t first, last;
+	struct ops_error unknown;
 
 	if (!steps)
 		return OPS_OK;
-	if (!parse_steps_parameter(steps->bytes, &first, &last))
+	if (!ops_steps_parse(steps->bytes, &first, &last))
 		return request_fail(request, 400, error, "'%.80s' is not a range of steps such as 3 or 3:5", steps->bytes);
-	if (!ops_trace_steps(trace, first, last, ret_from_ns, ret_to_ns))
-		return request_fail(request, 404, error, "the trace has no step %.80s", steps->bytes);
-	return OPS_OK;
+	if (!ops_trace_find_steps(trace, first, last, ret_from_ns, ret_to_ns, &unknown))
+		return OPS_OK;
+	return request_fail(request, 404, error, "%s", unknown.text);
 }
 
 enum ops_code request_cut(struct request *request, struct ops_error *error)

@@ -266,7 +266,7 @@ SLIPS = {
     "archive query profiles": "opstrobe archive: 'query' is not a command; 'opstrobe archive --help' lists them",
     "archive lst profiles": "opstrobe archive: 'lst' is not a command; did you mean 'list'?",
     "tui --lvie": "opstrobe tui: unknown option '--lvie'; did you mean '--live'?",
-    "cut --steps 7:3 a.pt.trace.json b.json": "invalid range of steps '7:3': the first is after the last",
+    "cut --steps 7:3 a.pt.trace.json b.json": "invalid range of steps '7:3': not a step such as 3, or a first and a last one such as 3:5",
     "cut --steps 9 a.pt.trace.json b.json": "the trace has no step 9 (choose from 0 to 3)",
     "cut --threads 99 a.pt.trace.json b.json": "the trace has no thread 99 (choose from ",
     "cut --threads= a.pt.trace.json b.json": "invalid list of threads '': not numbers separated by commas",

@@ -176,12 +176,17 @@ enum ops_code ops_memory_peak_of(const struct ops_memory_timeline *timeline, str
 enum ops_code ops_memory_peak_within(const struct ops_memory_timeline *timeline, struct ops_memory_device device,
                                      int64_t from_ns, int64_t to_ns, struct ops_memory_peak *ret_peak,
                                      struct ops_error *error);
-/* Visits each device of a trace, by type and index, at its peak or, if `at_ns` is not NULL, at the moment `*at_ns` after
- * ops_trace_origin. Visits at most 256 devices, because a corrupt file could list any number and each costs a pass over all
+/* The time at which the memory of each device is described. Zeroed: at its peak in the trace. */
+struct ops_memory_moment {
+	const int64_t *at_ns; /* this time after ops_trace_origin */
+	const char *steps;    /* at the peak in these steps: "3" or "3:5" */
+};
+/* Visits each device of a trace, by type and index, at a moment (NULL: at its peak). OPS_INVALID if the trace does not have the time or
+ * the steps. Visits at most 256 devices, because a corrupt file could list any number and each costs a pass over all
  * blocks. A visitor returns false if out of memory. */
 typedef bool ops_memory_visitor(void *context, const struct ops_memory_timeline *timeline, const struct ops_memory_peak *peak);
-enum ops_code ops_memory_each_peak(const struct ops_trace *trace, const int64_t *at_ns, ops_memory_visitor *visit, void *context,
-                                   struct ops_error *error);
+enum ops_code ops_memory_each_peak(const struct ops_trace *trace, const struct ops_memory_moment *moment, ops_memory_visitor *visit,
+                                   void *context, struct ops_error *error);
 /* Return the outermost operator, module or line that allocated a block, as in the lists of the peak. */
 struct ops_string ops_memory_operator(const struct ops_memory_timeline *timeline, uint32_t block);
 struct ops_string ops_memory_module(const struct ops_memory_timeline *timeline, uint32_t block);
@@ -193,9 +198,8 @@ void ops_memory_peak_release(struct ops_memory_peak *peak); /* zeroed or release
 /* Why a result is empty. */
 #define OPS_MEMORY_EMPTY "no allocations were recorded: record with profile_memory=True or opstrobe run --memory"
 
-/* Renders each device of a trace at its peak, or at the moment `*at_ns` after ops_trace_origin. Text and errors as in
- * ops_memory_peak_text. */
-enum ops_code ops_memory_text(struct ops_trace *trace, size_t top, size_t columns, const int64_t *at_ns, char **ret_text,
+/* Renders each device of a trace at a moment, as ops_memory_each_peak visits them. Text and errors as in ops_memory_peak_text. */
+enum ops_code ops_memory_text(struct ops_trace *trace, size_t top, size_t columns, const struct ops_memory_moment *moment, char **ret_text,
                               size_t *ret_size, struct ops_error *error);
 /* Renders the peak as text for people that fits `columns` characters (0: unlimited), or as one JSON object. `top` limits each
  * list; 0: no lists. The caller frees the text with ops_free. */

@@ -23,6 +23,13 @@ const uint32_t *ops_trace_memory_stacks(const struct ops_trace *trace);
 /* Returns the row that an event of a part, a trace that ops_trace_cut() made, has in the complete trace, for links into that; the same
  * row for other traces. */
 uint32_t ops_trace_whole_row(const struct ops_trace *trace, uint32_t row);
+/* Parses a range of steps: "3" or "3:5". Returns false for other texts, and if the last is before the first. */
+bool ops_steps_parse(const char *text, uint64_t *ret_first, uint64_t *ret_last);
+/* Finds the time of the steps of a range. OPS_INVALID, with the steps that exist, if the trace has none of them. */
+enum ops_code ops_trace_find_steps(const struct ops_trace *trace, uint64_t first, uint64_t last, int64_t *ret_from_ns,
+                                   int64_t *ret_to_ns, struct ops_error *error);
+/* Finds the steps that pages open on: all of them, if they are less than 98 % of the trace. Returns false for the whole trace. */
+bool ops_trace_opening(const struct ops_trace *trace, uint64_t *ret_first, uint64_t *ret_last);
 /* Computes the number of each link, from 1, as files and viewers number them: in the order in which the events that they point to
  * end. Returns false if out of memory. */
 bool ops_trace_number_links(const struct ops_trace *trace, uint32_t *ret_numbers);

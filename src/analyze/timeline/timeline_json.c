@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <opstrobe/internal/trace.h>
 #include <opstrobe/merge.h>
 
 #include "analyze/events/event_table.h"
@@ -104,20 +105,14 @@ static void timeline_json_write_steps(const struct ops_timeline *timeline, struc
 /* Writes what views open on: the steps, unless they are nearly all of the trace. Views over time have a margin around them. */
 static void timeline_json_write_opening(const struct ops_timeline *timeline, struct ops_json_writer *json)
 {
-	const struct ops_steps *steps = ops_steps_of(timeline->trace);
-	int64_t from_ns, to_ns, margin_ns, first = INT64_MAX, last = -1;
+	int64_t from_ns, to_ns, margin_ns;
+	uint64_t first, last;
 	char numbers[48];
 
-	if (!steps || !ops_steps_are_part(timeline->trace) || !ops_trace_steps(timeline->trace, 0, INT64_MAX, &from_ns, &to_ns)) {
+	if (!ops_trace_opening(timeline->trace, &first, &last) || !ops_trace_steps(timeline->trace, first, last, &from_ns, &to_ns)) {
 		ops_json_key(json, "opening");
 		ops_json_raw(json, "null", 4);
 		return;
-	}
-	for (size_t i = 0; i < steps->list.count; i++) {
-		int64_t number = steps->list.items[i].number;
-
-		first = number < first ? number : first;
-		last = number > last ? number : last;
 	}
 	margin_ns = ops_difference(to_ns, from_ns) / MARGIN_SHARE;
 	margin_ns += !margin_ns;
@@ -125,7 +120,7 @@ static void timeline_json_write_opening(const struct ops_timeline *timeline, str
 	to_ns = ops_difference(timeline_since(timeline, to_ns), -margin_ns);
 	ops_json_member_open(json, "opening", '{');
 	ops_json_key(json, "steps");
-	ops_json_text(json, numbers, (size_t)snprintf(numbers, sizeof(numbers), first < last ? "%" PRId64 ":%" PRId64 : "%" PRId64, first, last));
+	ops_json_text(json, numbers, (size_t)snprintf(numbers, sizeof(numbers), first < last ? "%" PRIu64 ":%" PRIu64 : "%" PRIu64, first, last));
 	ops_json_member(json, "from_ns", from_ns > 0 ? from_ns : 0);
 	ops_json_member(json, "to_ns", to_ns < timeline->duration_ns ? to_ns : timeline->duration_ns);
 	ops_json_close(json, '}');
