@@ -336,7 +336,7 @@ uint32_t ops_event_caller(const struct ops_trace *trace, uint32_t row);
 /* Returns the file and line of the user's code that called an event: the innermost enclosing Python function, or the event
  * itself, that is not part of torch. If the line of the call is unknown, it is the first line of the function. Without Python
  * functions, uses the call stack that the file gives the event or an enclosing one. Returns an empty text and line 0 if there is
- * none. */
+ * none, or if out of memory: the first call visits all events, and keeps what it finds with the trace. */
 struct ops_string ops_event_line(const struct ops_trace *trace, uint32_t row, uint32_t *ret_line);
 /* Finds an argument that has no column. `*ret_json` is its value as JSON, borrowed. Returns false if the event does not have it.
  * Linear in the number of arguments; equal ids of `extra` have equal arguments. */

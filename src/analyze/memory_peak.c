@@ -26,24 +26,16 @@ static const struct ops_string nothing = {"", 0};
 
 /* --- source of an allocation --------------------------------------------------------------------------------------- */
 
-struct ops_string ops_memory_operator(const struct ops_memory_timeline *timeline, uint32_t block)
-{
-	const struct ops_events *e = ops_trace_events(timeline->trace);
-	struct ops_string found = nothing;
-
-	for (uint32_t row = timeline->blocks[block].row; row != OPS_NONE; row = e->parent[row]) {
-		struct ops_string name = ops_trace_string(timeline->trace, e->name[row]);
-
-		if (e->kind[row] == OPS_EVENT_CPU_OP && !ops_is_engine_name(name))
-			found = name;
-	}
-	return found;
-}
-
-/* Makes places of what the timeline found out. */
 static struct ops_places places_of(const struct ops_memory_timeline *timeline)
 {
-	return (struct ops_places){timeline->trace, timeline->forward, timeline->backward_modules, (enum ops_module_source)timeline->module_source};
+	return (struct ops_places){timeline->trace, timeline->places};
+}
+
+struct ops_string ops_memory_operator(const struct ops_memory_timeline *timeline, uint32_t block)
+{
+	uint32_t row = timeline->blocks[block].row, operator = row == OPS_NONE ? OPS_NONE : timeline->places[row].operator;
+
+	return operator == OPS_NONE ? nothing : ops_trace_string(timeline->trace, ops_trace_events(timeline->trace)->name[operator]);
 }
 
 struct ops_string ops_memory_module(const struct ops_memory_timeline *timeline, uint32_t block)

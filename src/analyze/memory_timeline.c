@@ -157,9 +157,7 @@ enum ops_code ops_memory_timeline_new(struct ops_trace *trace, struct ops_memory
 	ok = ok && ops_places_init(&places, trace);
 	if (ok) {
 		timeline->trace = ops_trace_ref(trace);
-		timeline->forward = places.forward;
-		timeline->backward_modules = places.backward;
-		timeline->module_source = (uint8_t)places.modules;
+		timeline->places = places.rows;
 		timeline->gaps = memory_timeline_find_gaps(&flow);
 		timeline->blocks = flow.blocks.items;
 		timeline->block_count = flow.blocks.count;

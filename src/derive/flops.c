@@ -4,6 +4,7 @@
  */
 #include <opstrobe/internal/analyze.h>
 
+#include "base/alloc.h"
 #include "derive/flops.h"
 #include "derive/operators.h"
 
@@ -99,34 +100,22 @@ bool ops_demand_of(const struct ops_trace *trace, uint32_t event, const uint16_t
 	return true;
 }
 
-/* Returns true if a row is below `event`, and not below `counted`. */
-static bool is_uncounted_below(const struct ops_events *events, uint32_t row, uint32_t event, uint32_t counted)
-{
-	for (row = events->parent[row]; row != OPS_NONE && row > event; row = events->parent[row])
-		if (row == counted)
-			return false;
-	return row == event;
-}
-
-bool ops_demand_within(const struct ops_trace *trace, uint32_t event, const uint16_t *operators, struct ops_demand *ret_demand)
+/* Children come after their parents, so a walk from the last row to the first sums up those of a row before it gets there. */
+struct ops_demand *ops_demands_within(const struct ops_trace *trace, const uint16_t *operators)
 {
 	const struct ops_events *events = ops_trace_events(trace);
-	uint32_t counted = OPS_NONE;
-	struct ops_demand part;
+	struct ops_demand *demands = ops_alloc_zeroed(events->count + 1, sizeof(*demands));
 
-	if (ops_demand_of(trace, event, operators, ret_demand))
-		return true;
-	/* A linear layer without bias calls matmul, which calls mm. */
-	for (uint32_t row = event + 1; row < events->count && events->start_ns[row] < events->end_ns[event]; row++) {
-		if (!is_uncounted_below(events, row, event, counted) || !ops_demand_of(trace, row, operators, &part))
+	for (uint32_t row = (uint32_t)events->count; demands && row-- > 0;) {
+		struct ops_demand *outer = events->parent[row] == OPS_NONE ? NULL : &demands[events->parent[row]];
+
+		/* A linear layer without bias calls matmul, which calls mm. */
+		ops_demand_of(trace, row, operators, &demands[row]);
+		if (!outer || !demands[row].bytes)
 			continue;
-		if (counted != OPS_NONE) {
-			ret_demand->flops = ops_sum(ret_demand->flops, part.flops);
-			ret_demand->bytes = ops_sum(ret_demand->bytes, part.bytes);
-		} else {
-			*ret_demand = part;
-		}
-		counted = row;
+		outer->flops = ops_sum(outer->flops, demands[row].flops);
+		outer->bytes = ops_sum(outer->bytes, demands[row].bytes);
+		outer->dtype = demands[row].dtype; /* of the first */
 	}
-	return counted != OPS_NONE;
+	return demands;
 }

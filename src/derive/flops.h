@@ -25,7 +25,8 @@ struct ops_demand {
 
 /* Finds the demand of one call, regardless of the events around it. Returns false if it is unknown. */
 bool ops_demand_of(const struct ops_trace *trace, uint32_t event, const uint16_t *operators, struct ops_demand *ret_demand);
-/* The same for an operator or, if it is composite and has no formula, for the operators below it together. */
-bool ops_demand_within(const struct ops_trace *trace, uint32_t event, const uint16_t *operators, struct ops_demand *ret_demand);
+/* Returns the same by row or, for a composite operator without a formula, the sum of the operators below it; `bytes` is 0 if it is
+ * unknown. Linear in the number of rows. The caller frees the list with ops_free. Returns NULL if out of memory. */
+struct ops_demand *ops_demands_within(const struct ops_trace *trace, const uint16_t *operators);
 
 #endif

@@ -11,11 +11,13 @@
 #include <opstrobe/trace.h>
 
 enum ops_derived {
+	OPS_DERIVED_LINES,        /* trace/function.c */
 	OPS_DERIVED_CALLS,        /* derive/calls.h */
 	OPS_DERIVED_LAUNCHERS,    /* derive/launches.h */
 	OPS_DERIVED_CAPTURES,     /* derive/captures.h */
 	OPS_DERIVED_FORWARD_ROWS, /* derive/backward.h */
 	OPS_DERIVED_BACKWARD_MODULES, /* derive/backward.h */
+	OPS_DERIVED_PLACES,       /* derive/places.h */
 	OPS_DERIVED_OPERATORS,    /* derive/operators.h */
 	OPS_DERIVED_STEPS,        /* derive/steps.h */
 	OPS_DERIVED_WRAPPERS,     /* derive/program.h */

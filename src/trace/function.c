@@ -7,7 +7,9 @@
 
 #include <opstrobe/internal/trace.h>
 
+#include "base/alloc.h"
 #include "base/text.h"
+#include "trace/derived.h"
 #include "trace/table.h"
 
 /* Parses the digits that end at `end`; `*ret_start` is where they begin. Returns false if there are none, or too many. */
@@ -112,25 +114,78 @@ struct ops_string ops_stack_line(struct ops_string stack, uint32_t *ret_line)
 	return found ? function.file : (struct ops_string){"", 0};
 }
 
-struct ops_string ops_event_line(const struct ops_trace *trace, uint32_t row, uint32_t *ret_line)
+/* --- lines of events ------------------------------------------------------------------------------------------------- */
+
+/* Where the program called a row. */
+struct event_line {
+	uint32_t function; /* innermost function outside of torch that contains the row, or is the row; OPS_NONE: none */
+	/* With a function, the line of the outermost call between it and the row, 0 if unknown; else the innermost call stack,
+	 * which may be OPS_NONE. */
+	uint32_t line;
+};
+
+/* Returns whether a row is a function outside of torch. `known`, by function and then by string, is 0 for those that no row has had
+ * before, 1 for false and 2 for true. */
+static bool is_function_outside(const struct ops_trace *trace, uint32_t row, uint8_t *known)
 {
 	const struct ops_events *e = &trace->events;
 	struct ops_function_text function;
-	uint32_t line = 0, stack = OPS_NONE, first = row;
+
+	if (e->kind[row] != OPS_EVENT_PYTHON_FUNCTION)
+		return false;
+	known += e->function && e->function[row] != OPS_NONE ? e->function[row] : trace->functions.count + e->name[row];
+	if (!*known)
+		*known = ops_event_function(trace, row, &function) && function.file.size && !ops_file_is_torch(function.file) ? 2 : 1;
+	return *known == 2;
+}
+
+static struct event_line line_of_row(const struct ops_trace *trace, const struct event_line *lines, uint32_t row, uint8_t *known)
+{
+	const struct ops_events *e = &trace->events;
+	uint32_t parent = e->parent[row];
+	struct event_line line = parent == OPS_NONE ? (struct event_line){OPS_NONE, OPS_NONE} : lines[parent];
+
+	if (is_function_outside(trace, row, known))
+		return (struct event_line){row, 0};
+	if (line.function == OPS_NONE && e->call_stack && e->call_stack[row] != OPS_NONE)
+		line.line = e->call_stack[row];
+	/* The line that opened a range is not the line of a call inside it, because the function continues after opening it. */
+	if (line.function != OPS_NONE && !line.line && e->call_line && e->kind[row] != OPS_EVENT_USER_ANNOTATION)
+		line.line = e->call_line[row];
+	return line;
+}
+
+static void lines_derive(const struct ops_trace *trace, struct ops_derived_object *ret_made)
+{
+	size_t count = trace->events.count + 1;
+	struct event_line *lines = ops_realloc_array(NULL, count, sizeof(*lines));
+	uint8_t *known = ops_alloc_zeroed(trace->functions.count + ops_trace_string_count(trace) + 1, sizeof(*known));
+
+	if (lines && known) {
+		for (uint32_t row = 0; row < trace->events.count; row++)
+			lines[row] = line_of_row(trace, lines, row, known);
+		*ret_made = (struct ops_derived_object){lines, ops_free, count * sizeof(*lines)};
+	} else {
+		ops_free(lines);
+	}
+	ops_free(known);
+}
+
+struct ops_string ops_event_line(const struct ops_trace *trace, uint32_t row, uint32_t *ret_line)
+{
+	const struct event_line *lines = ops_trace_derive(trace, OPS_DERIVED_LINES, lines_derive);
+	struct ops_function_text function;
 
 	*ret_line = 0;
-	for (; row != OPS_NONE; row = e->parent[row]) {
-		if (e->kind[row] == OPS_EVENT_PYTHON_FUNCTION && ops_event_function(trace, row, &function) &&
-		    function.file.size && !ops_file_is_torch(function.file)) {
-			*ret_line = line ? line : function.line;
-			return function.file;
-		}
-		/* The line that opened a range is not the line of a call inside it, because the function continues after opening
-		 * it. */
-		if (e->call_line && e->call_line[row] && (row == first || e->kind[row] != OPS_EVENT_USER_ANNOTATION))
-			line = e->call_line[row];
-		if (e->call_stack && stack == OPS_NONE)
-			stack = e->call_stack[row];
-	}
-	return stack == OPS_NONE ? (struct ops_string){"", 0} : ops_stack_line(ops_trace_string(trace, stack), ret_line);
+	if (!lines || (lines[row].function == OPS_NONE && lines[row].line == OPS_NONE))
+		return (struct ops_string){"", 0};
+	if (lines[row].function == OPS_NONE)
+		return ops_stack_line(ops_trace_string(trace, lines[row].line), ret_line);
+	ops_event_function(trace, lines[row].function, &function);
+	*ret_line = lines[row].line;
+	if (!*ret_line && lines[row].function != row && trace->events.call_line)
+		*ret_line = trace->events.call_line[row]; /* of a range itself */
+	if (!*ret_line)
+		*ret_line = function.line;
+	return function.file;
 }

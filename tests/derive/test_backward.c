@@ -13,6 +13,7 @@
 #include "../analyze/scene.h"
 #include "../analyze/views/view_scene.h"
 #include "base/text.h"
+#include "derive/backward.h"
 #include "derive/places.h"
 
 #define ENGINE "autograd::engine::evaluate_function: "

@@ -107,9 +107,7 @@ struct ops_memory_timeline {
 	size_t device_count;
 	uint32_t gaps; /* enum ops_memory_gap */
 	struct ops_intern *shapes; /* texts; NULL without storages */
-	/* For ops_memory_line and ops_memory_module, see derive/places.h: */
-	const uint32_t *forward, *backward_modules;
-	uint8_t module_source;
+	const struct ops_place *places; /* by row, borrowed from the trace: derive/places.h */
 };
 
 /* Derives the timeline of a trace. Linear in the size of the trace, except for sorting the steps. */

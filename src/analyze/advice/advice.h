@@ -71,6 +71,7 @@
 #include "base/arena.h"
 #include "base/array.h"
 #include "derive/blocking.h"
+#include "derive/flops.h"
 #include "derive/memory_events.h"
 #include "derive/operators.h"
 #include "derive/places.h"
@@ -401,6 +402,7 @@ struct advice {
 	                        * program have; in no row */
 	struct ops_places places;
 	const uint16_t *operators; /* by string: rows of derive/operators.h */
+	struct ops_demand *demands; /* by row: ops_demands_within */
 	struct data_flow *flow; /* NULL without shapes or memory */
 	struct data_content *contents; /* by value of the flow; NULL without it */
 	OPS_ARRAY(struct advice_pointer_read) pointer_reads; /* calls by which Python reads a tensor without an operator, in order of time;

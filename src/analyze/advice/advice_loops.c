@@ -11,7 +11,6 @@
 #include "base/alloc.h"
 #include "base/order.h"
 #include "base/text.h"
-#include "derive/flops.h"
 #include "trace/names.h"
 
 /* Minimum number of iterations; fewer are blocks of a model or parts of a step. */
@@ -517,7 +516,6 @@ static void keep_least(int64_t *least, int64_t ns)
 static bool find_quickest(struct search *search, struct advice *advice)
 {
 	for (uint32_t row = 0; row < advice->events->count; row++) {
-		struct ops_demand demand;
 		struct kind *kind;
 
 		if (!advice_is_operator(advice, row))
@@ -528,8 +526,8 @@ static bool find_quickest(struct search *search, struct advice *advice)
 		kind = OPS_ARRAY_AT(&search->of_kind, ops_map_number(&search->kinds, operator_kind(advice, row)));
 		if (!kind)
 			return false;
-		if (!kind->quickest_ns && ops_demand_within(advice->trace, row, advice->operators, &demand))
-			kind->flops = demand.flops;
+		if (!kind->quickest_ns)
+			kind->flops = advice->demands[row].flops;
 		keep_least(&kind->quickest_ns, advice_ns(advice, row));
 		if (kind->flops >= MANY_FLOPS && kind->quickest_ns > 0 && (double)kind->flops / (double)kind->quickest_ns > advice->flops_per_ns)
 			advice->flops_per_ns = (double)kind->flops / (double)kind->quickest_ns;

@@ -12,6 +12,7 @@
 #include "base/intern.h"
 #include "base/text.h"
 #include "derive/backward.h"
+#include "derive/modules.h"
 #include "derive/program.h"
 #include "trace/names.h"
 
@@ -328,6 +329,7 @@ static bool has_roof(const struct ops_trace *trace)
 
 static void find_needs(struct advice *advice)
 {
+	const enum ops_module_source modules = ops_module_source(advice->trace);
 	const struct ops_events *events = advice->events;
 	size_t records;
 
@@ -341,7 +343,7 @@ static void find_needs(struct advice *advice)
 	for (size_t i = 0; i < advice->named.count; i++) {
 		uint32_t row = advice->named.items[i];
 
-		if (events->kind[row] == OPS_EVENT_PYTHON_FUNCTION && !ops_is_module_call(advice->trace, advice->places.modules, row))
+		if (events->kind[row] == OPS_EVENT_PYTHON_FUNCTION && !ops_is_module_call(advice->trace, modules, row))
 			advice->has |= ADVICE_NEEDS_PYTHON;
 	}
 	for (uint32_t row = 0; row < events->count; row++) {
@@ -424,7 +426,8 @@ bool advice_init(struct advice *advice, const struct ops_trace *trace, struct ad
 	advice->views = ops_views_open(&advice->own_views, trace, OPS_RULES_OPSTROBE, false);
 	if (advice->views == &advice->own_views)
 		ops_views_forget_nodes(&advice->own_views);
-	done = ops_places_init(&advice->places, trace) && advice->operators && advice->views && find_named(advice) && advice_model_allocate(advice) &&
+	advice->demands = advice->operators ? ops_demands_within(trace, advice->operators) : NULL;
+	done = ops_places_init(&advice->places, trace) && advice->demands && advice->views && find_named(advice) && advice_model_allocate(advice) &&
 	       advice_read_machine(advice);
 	if (done)
 		advice_correct_times(advice);
@@ -455,6 +458,7 @@ void advice_release(struct advice *advice)
 	ops_free(advice->steady);
 	ops_free(advice->step_tracks);
 	ops_free(advice->machine.waits);
+	ops_free(advice->demands);
 	ops_free(advice->ns);
 	ops_free(advice->self_ns);
 	ops_free(advice->lost_ns);

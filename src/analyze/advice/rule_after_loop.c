@@ -12,7 +12,6 @@
  */
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
-#include "derive/flops.h"
 
 #define CALLS_MIN 8        /* minimum number of calls with the same weight in one call of a function */
 #define BACKWARD_PASSES 2  /* products in the backward pass, each with as many operations as the forward pass */
@@ -98,11 +97,10 @@ static bool after_loop_find_groups(struct after_loop_search *search, const struc
 static double after_loop_share(const struct advice *advice, uint32_t row)
 {
 	double all_ns = (double)ops_sum(advice_left_ns(advice, row), advice_backward_left_ns(advice, row)), needed_ns;
-	struct ops_demand demand;
 
-	if (!(advice->flops_per_ns > 0) || all_ns <= 0 || !ops_demand_within(advice->trace, row, advice->operators, &demand))
+	if (!(advice->flops_per_ns > 0) || all_ns <= 0 || !advice->demands[row].bytes)
 		return 0;
-	needed_ns = (double)demand.flops / advice->flops_per_ns * (advice->backward_ns[row] ? 1 + BACKWARD_PASSES : 1);
+	needed_ns = (double)advice->demands[row].flops / advice->flops_per_ns * (advice->backward_ns[row] ? 1 + BACKWARD_PASSES : 1);
 	return needed_ns < all_ns ? 1 - needed_ns / all_ns : 0;
 }
 

@@ -12,7 +12,6 @@
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
 #include "base/text.h"
-#include "derive/flops.h"
 #include "trace/inputs.h"
 
 /* --- complex transforms of real signals ----------------------------------------------------------------------------- */
@@ -166,11 +165,10 @@ static double flops_of_transforms(const struct ops_input *input, const struct op
 static double saved_by_transforms(const struct advice *advice, uint32_t row, const struct ops_input *input, const struct ops_input *weight, double taps)
 {
 	double transforms = flops_of_transforms(input, weight);
-	struct ops_demand demand;
 
-	if (taps < TAPS_MIN || transforms <= 0 || !ops_demand_within(advice->trace, row, advice->operators, &demand) || demand.flops <= 0)
+	if (taps < TAPS_MIN || transforms <= 0 || advice->demands[row].flops <= 0)
 		return 0;
-	return 1 - SLOWER * transforms / (double)demand.flops;
+	return 1 - SLOWER * transforms / (double)advice->demands[row].flops;
 }
 
 /* Returns whether a backward pass of a convolution computes the gradient of its weight. Its output mask has one item for each of input,

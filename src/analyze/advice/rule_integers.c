@@ -9,7 +9,6 @@
 
 #include "analyze/advice/advice.h"
 #include "analyze/roofline/roof.h"
-#include "derive/flops.h"
 #include "trace/inputs.h"
 
 #define FLOPS_MIN 10000000 /* below that, calls and conversions count, too */
@@ -20,14 +19,14 @@
 static bool integers_bound(const struct advice *advice, const struct roof *roof, uint32_t row, double *ret_bound_ns, double *ret_flops)
 {
 	enum operator_kind kind = advice_kind(advice, row);
-	struct ops_demand demand;
+	const struct ops_demand *demand = &advice->demands[row];
 
 	if ((kind != OPERATOR_PRODUCT && kind != OPERATOR_CONVOLUTION) || !advice_counts(advice, row) || advice->device_ns[row] ||
 	    (advice->zone[row] & (ADVICE_IN_OPERATOR | ADVICE_IN_LOADER)) ||
-	    !ops_demand_within(advice->trace, row, advice->operators, &demand) || demand.dtype > OPS_DTYPE_INT64 || demand.flops < FLOPS_MIN)
+	    !demand->bytes || demand->dtype > OPS_DTYPE_INT64 || demand->flops < FLOPS_MIN)
 		return false;
-	*ret_flops = (double)demand.flops;
-	*ret_bound_ns = fmax(roof_compute_ns(roof, ROOF_FLOAT32, *ret_flops), roof_memory_ns(roof, (double)demand.bytes, (double)advice_ns(advice, row)));
+	*ret_flops = (double)demand->flops;
+	*ret_bound_ns = fmax(roof_compute_ns(roof, ROOF_FLOAT32, *ret_flops), roof_memory_ns(roof, (double)demand->bytes, (double)advice_ns(advice, row)));
 	return roof->flops[ROOF_FLOAT32] > 0;
 }
 

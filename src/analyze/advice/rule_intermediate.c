@@ -8,7 +8,6 @@
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
 #include "base/text.h"
-#include "derive/flops.h"
 
 #define BYTES_MIN (1 << 20)   /* minimum size of the intermediate result */
 #define RATIO_MIN 4           /* minimum ratio of its size to that of its sources */
@@ -79,12 +78,10 @@ static bool is_only_reduced(const struct advice *advice, uint32_t value, uint32_
 /* A convolution is a layer, also if it has few channels. */
 static bool moves_only(const struct advice *advice, uint32_t row)
 {
-	struct ops_demand demand;
-
 	if (advice_kind(advice, row) == OPERATOR_CONVOLUTION || ops_string_starts(advice_name(advice, row), "aten::conv"))
 		return false;
-	return !ops_demand_within(advice->trace, row, advice->operators, &demand) ||
-	       (double)demand.flops <= FLOPS_MAX * (double)data_flow_made_bytes(advice->flow, row);
+	return !advice->demands[row].bytes ||
+	       (double)advice->demands[row].flops <= FLOPS_MAX * (double)data_flow_made_bytes(advice->flow, row);
 }
 
 /* Follows a reduction back. Returns false if its input is not expanded from something small. */

@@ -8,7 +8,6 @@
 #include <opstrobe/internal/format.h>
 #include "base/alloc.h"
 #include "base/text.h"
-#include "derive/flops.h"
 #include "trace/names.h"
 
 #define BYTES_MIN (64 << 10) /* minimum bytes of results that matter */
@@ -120,13 +119,12 @@ static bool sum_results(struct parts *parts, const struct advice *advice, uint32
 static void find_needed(struct parts *parts, const struct advice *advice, uint32_t row)
 {
 	uint8_t kind = parts->kind[advice->events->name[row]];
-	struct ops_demand demand; /* which is in proportion to its result */
 	int64_t made, read;
 
 	if (!advice->flow->nodes[row].made_count || !advice_counts(advice, row) ||
 	    (advice->zone[row] & (ADVICE_IN_BACKWARD | ADVICE_IN_LOADER | ADVICE_IN_OPTIMIZER)) || kind == NAME_ALL_NEEDED ||
 	    (!data_flow_read_bytes(advice->flow, row) && kind != NAME_SORTS) || !sum_results(parts, advice, row, &made, &read) ||
-	    (!kind && !ops_demand_within(advice->trace, row, advice->operators, &demand)))
+	    (!kind && !advice->demands[row].bytes))
 		return;
 	parts->needed[row] = (float)((double)read / (double)made);
 }

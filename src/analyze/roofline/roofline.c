@@ -20,7 +20,7 @@
 #include "base/order.h"
 #include "base/sum.h"
 #include "base/text.h"
-#include "derive/backward.h"
+#include "derive/around.h"
 #include "derive/calls.h"
 #include "derive/flops.h"
 #include "derive/launches.h"
@@ -137,27 +137,18 @@ static void find_work(struct maker *maker)
 
 /* --- rows --------------------------------------------------------------------------------------------------------- */
 
-/* Returns the row whose line applies: for a backward node the row of its forward operator. */
-static uint32_t row_of_line(const struct maker *maker, uint32_t row)
-{
-	for (uint32_t at = row; at != OPS_NONE; at = maker->events->parent[at])
-		if (maker->places.forward[at] < OPS_ROW_PLAIN)
-			return maker->places.forward[at];
-	return row;
-}
-
 /* Finds the number of a call's line or module. Returns false if out of memory. */
 static bool roofline_find_place(struct maker *maker, uint32_t row, uint32_t *ret_place)
 {
 	struct ops_buffer text = {0};
 	struct ops_string name;
-	uint32_t line = 0;
+	uint32_t line = 0, forward = maker->places.rows[row].forward;
 
 	if (maker->roofline->by == OPS_ROOFLINE_MODULE) {
 		name = ops_place_module(&maker->places, row);
 		ops_buffer_append(&text, name.bytes, name.size);
 	} else {
-		name = ops_event_line(maker->trace, row_of_line(maker, row), &line);
+		name = ops_event_line(maker->trace, forward == OPS_NONE ? row : forward, &line);
 		ops_buffer_append(&text, name.bytes, name.size);
 		if (name.size)
 			ops_buffer_printf(&text, ":%" PRIu32, line);
@@ -298,23 +289,25 @@ static bool sum_kernels(struct maker *maker)
 	return done;
 }
 
-/* Sums the time of all outermost operators. */
-static void sum_operators(struct maker *maker)
+static bool roofline_is_operator(const void *context, uint32_t row)
 {
-	const struct ops_events *events = maker->events;
-	struct roofline *roofline = maker->roofline;
+	const struct maker *maker = context;
 	int64_t step;
 
-	for (uint32_t row = 0; row < events->count; row++) {
-		uint32_t around = events->parent[row];
+	return maker->events->kind[row] == OPS_EVENT_CPU_OP && !ops_row_step(maker->trace, row, &step);
+}
 
-		if (events->kind[row] != OPS_EVENT_CPU_OP || ops_row_step(maker->trace, row, &step))
-			continue;
-		while (around != OPS_NONE && (events->kind[around] != OPS_EVENT_CPU_OP || ops_row_step(maker->trace, around, &step)))
-			around = events->parent[around];
-		if (around == OPS_NONE)
-			roofline->total_ns = ops_sum(roofline->total_ns, roofline_duration(events, row));
-	}
+/* Sums the time of all outermost operators. Returns false if out of memory. */
+static bool sum_operators(struct maker *maker)
+{
+	struct roofline *roofline = maker->roofline;
+	uint32_t *around = ops_rows_around(maker->trace, roofline_is_operator, maker);
+
+	for (uint32_t row = 0; around && row < maker->events->count; row++)
+		if (around[row] == OPS_NONE && roofline_is_operator(maker, row))
+			roofline->total_ns = ops_sum(roofline->total_ns, roofline_duration(maker->events, row));
+	ops_free(around);
+	return around != NULL;
 }
 
 static double avoidable_ns_of(const struct roofline_row *row)
@@ -387,9 +380,8 @@ enum ops_code roofline_init(struct roofline *roofline, const struct ops_trace *t
 	done = maker_init(&maker, roofline) && find_calls(&maker);
 	if (done) {
 		find_work(&maker);
-		if (!roofline->has_device_work)
-			sum_operators(&maker);
-		done = by == OPS_ROOFLINE_KERNEL ? sum_kernels(&maker) : roofline_sum_calls(&maker);
+		done = (roofline->has_device_work || sum_operators(&maker)) &&
+		       (by == OPS_ROOFLINE_KERNEL ? sum_kernels(&maker) : roofline_sum_calls(&maker));
 	}
 	maker_release(&maker);
 	if (!done)
