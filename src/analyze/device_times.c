@@ -13,6 +13,7 @@
 #include "base/map.h"
 #include "base/sum.h"
 #include "base/text.h"
+#include "derive/around.h"
 #include "derive/captures.h"
 #include "trace/kinds.h"
 
@@ -55,6 +56,7 @@ struct attribution {
 	const struct ops_events *events;
 	const struct ops_track *tracks;
 	const uint32_t *origins;
+	uint32_t *functions; /* by row: the innermost Python function around it */
 };
 
 static bool on_stream(const struct attribution *a, size_t row)
@@ -70,17 +72,19 @@ static uint32_t device_times_shown(const struct ops_events *events, uint32_t row
 	return row;
 }
 
+static bool device_times_is_function(const void *context, uint32_t row)
+{
+	const struct ops_events *events = context;
+
+	return events->kind[row] == OPS_EVENT_PYTHON_FUNCTION;
+}
+
 /* Returns the innermost Python function around the call that launched work. */
 static uint32_t device_times_function_of(const struct attribution *a, size_t work)
 {
-	const struct ops_events *events = a->events;
-	uint32_t around = OPS_NONE;
-
-	if (ops_kind_is_work(events->kind[work]) && a->origins[work] != OPS_NONE)
-		around = events->parent[a->origins[work]];
-	while (around != OPS_NONE && events->kind[around] != OPS_EVENT_PYTHON_FUNCTION)
-		around = events->parent[around];
-	return around;
+	if (!ops_kind_is_work(a->events->kind[work]) || a->origins[work] == OPS_NONE)
+		return OPS_NONE;
+	return a->functions[a->origins[work]];
 }
 
 /* For files without calls: maps ids to operators, since work has the id of its operator. */
@@ -157,9 +161,11 @@ bool ops_device_times(struct ops_event_costs *costs, const struct ops_trace *tra
 	costs->device_time = ops_alloc_zeroed(count, sizeof(*costs->device_time));
 	costs->self_device_time = ops_alloc_zeroed(count, sizeof(*costs->self_device_time));
 	a.origins = ops_origins(trace);
-	ok = a.origins && costs->launcher && costs->device_time && costs->self_device_time &&
+	a.functions = ops_rows_around(trace, device_times_is_function, a.events);
+	ok = a.origins && a.functions && costs->launcher && costs->device_time && costs->self_device_time &&
 	     find_launchers(&a, costs->launcher);
 	if (ok)
 		device_times_add_times(&a, costs);
+	ops_free(a.functions);
 	return ok;
 }

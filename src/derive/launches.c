@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/map.h"
+#include "derive/around.h"
 #include "derive/calls.h"
 #include "derive/steps.h"
 #include "trace/derived.h"
@@ -74,29 +75,14 @@ static bool launch_work(const struct ops_trace *trace, uint32_t *launchers)
 
 /* --- operators -------------------------------------------------------------------------------------------------------- */
 
-static bool is_operator(const struct ops_trace *trace, const struct ops_events *events, size_t row)
+static bool is_operator(const void *context, uint32_t row)
 {
+	const struct ops_trace *trace = context;
+	const struct ops_events *events = ops_trace_events(trace);
 	int64_t number;
 
 	return events->kind[row] == OPS_EVENT_CPU_OP && !(events->flags[row] & OPS_EVENT_HIDDEN) &&
 	       !ops_row_step(trace, row, &number);
-}
-
-/* Returns the innermost operator around a row. */
-static uint32_t operator_around(const struct ops_trace *trace, const struct ops_events *events, uint32_t row)
-{
-	uint32_t around = events->parent[row];
-
-	while (around != OPS_NONE && !is_operator(trace, events, around))
-		around = events->parent[around];
-	return around;
-}
-
-static uint32_t owner_in_time(const struct ops_trace *trace, const struct ops_events *events, uint32_t row)
-{
-	if (ops_kind_is_call(events->kind[row]))
-		return operator_around(trace, events, row);
-	return is_operator(trace, events, row) ? row : OPS_NONE;
 }
 
 static bool launches_map_operators(const struct ops_trace *trace, struct ops_map *operators)
@@ -105,12 +91,12 @@ static bool launches_map_operators(const struct ops_trace *trace, struct ops_map
 	struct ops_map_keys keys = {0};
 	bool done = true;
 
-	for (size_t row = 0; row < events->count; row++)
-		if (events->id[row] && is_operator(trace, events, row))
+	for (uint32_t row = 0; row < events->count; row++)
+		if (events->id[row] && is_operator(trace, row))
 			ops_map_keys_add(&keys, events->id[row]);
 	done = ops_map_expect(operators, &keys);
 	for (uint32_t row = 0; done && row < events->count; row++)
-		if (events->id[row] && is_operator(trace, events, row))
+		if (events->id[row] && is_operator(trace, row))
 			done = ops_map_add(operators, events->id[row], row);
 	return done;
 }
@@ -142,7 +128,7 @@ static bool ids_hold(const struct ops_events *events, const struct ops_map *oper
 	return agree >= disagree;
 }
 
-/* Returns false if out of memory. */
+/* `launchers` has the operators around rows, which make calls unless the file names others. Returns false if out of memory. */
 static bool make_calls(const struct ops_trace *trace, uint32_t *launchers)
 {
 	const struct ops_events *events = ops_trace_events(trace);
@@ -150,7 +136,8 @@ static bool make_calls(const struct ops_trace *trace, uint32_t *launchers)
 	bool done = !events->id || launches_map_operators(trace, &operators);
 
 	for (uint32_t row = 0; done && row < events->count; row++)
-		launchers[row] = owner_in_time(trace, events, row);
+		if (!ops_kind_is_call(events->kind[row]))
+			launchers[row] = is_operator(trace, row) ? row : OPS_NONE;
 	if (done && events->id && ids_hold(events, &operators, launchers))
 		for (uint32_t row = 0; row < events->count; row++) {
 			uint32_t named = OPS_NONE;
@@ -167,7 +154,7 @@ static bool make_calls(const struct ops_trace *trace, uint32_t *launchers)
 static void launches_derive(const struct ops_trace *trace, struct ops_derived_object *ret_made)
 {
 	size_t count = ops_trace_events(trace)->count + 1;
-	uint32_t *launchers = ops_realloc_array(NULL, count, sizeof(*launchers));
+	uint32_t *launchers = ops_rows_around(trace, is_operator, trace);
 
 	if (launchers && make_calls(trace, launchers) && launch_work(trace, launchers))
 		*ret_made = (struct ops_derived_object){launchers, ops_free, count * sizeof(*launchers)};

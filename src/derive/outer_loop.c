@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/map.h"
 #include "base/sum.h"
+#include "derive/around.h"
 #include "derive/extent.h"
 #include "derive/modules.h"
 #include "derive/program.h"
@@ -38,6 +39,8 @@ struct loop_finder {
 	int64_t *work_ns; /* by row: time of the outermost operators in it */
 	int64_t all_ns;   /* the same for the thread */
 	uint32_t track;
+	/* By row, and last for those that no call contains: the first call that it makes; and by row the next one of the same caller. */
+	uint32_t *first, *next;
 	OPS_ARRAY(struct loop_call) calls; /* those that a function makes, in order */
 	OPS_ARRAY(struct call_group) groups;
 };
@@ -102,24 +105,32 @@ static uint64_t loop_key(const struct ops_events *events, uint32_t row)
 	return (uint64_t)events->name[row] << 32 | place;
 }
 
-/* Returns the row around a row; a row that marks a step does not count. */
-static uint32_t call_around(const struct loop_finder *finder, uint32_t row)
+static bool is_loop_call(const void *context, uint32_t row)
 {
-	uint32_t parent = finder->events->parent[row];
+	const struct loop_finder *finder = context;
 	int64_t number;
 
-	while (parent != OPS_NONE && ops_row_step(finder->trace, parent, &number))
-		parent = finder->events->parent[parent];
-	return parent;
+	return !ops_row_step(finder->trace, row, &number);
 }
 
-static bool is_gathered(const struct loop_finder *finder, uint32_t row, uint32_t of)
+/* Lists the calls that each row makes; a row that marks a step does not count. Returns false if out of memory. */
+static bool list_calls(struct loop_finder *finder)
 {
 	const struct ops_events *events = finder->events;
-	int64_t number;
+	uint32_t *around = ops_rows_around(finder->trace, is_loop_call, finder);
 
-	return events->track[row] == finder->track && !(events->flags[row] & (OPS_EVENT_HIDDEN | OPS_EVENT_ASYNC)) && call_around(finder, row) == of &&
-	       !ops_row_step(finder->trace, row, &number);
+	finder->first = ops_alloc_none(events->count + 1);
+	finder->next = ops_alloc_none(events->count + 1);
+	for (uint32_t row = around && finder->first && finder->next ? (uint32_t)events->count : 0; row-- > 0;) {
+		uint32_t *first = &finder->first[around[row] == OPS_NONE ? events->count : around[row]];
+
+		if (events->track[row] != finder->track || (events->flags[row] & (OPS_EVENT_HIDDEN | OPS_EVENT_ASYNC)) || !is_loop_call(finder, row))
+			continue;
+		finder->next[row] = *first;
+		*first = row;
+	}
+	ops_free(around);
+	return around && finder->first && finder->next;
 }
 
 /* Gathers the calls that a row makes; OPS_NONE: those of the thread that no other contains. */
@@ -130,16 +141,10 @@ static bool gather_calls(struct loop_finder *finder, uint32_t of)
 	bool done = true;
 
 	finder->calls.count = finder->groups.count = 0;
-	for (uint32_t row = of == OPS_NONE ? 0 : of + 1; done && row < events->count; row++) {
-		struct call_group *group;
-		uint32_t number;
+	for (uint32_t row = finder->first[of == OPS_NONE ? events->count : of]; done && row != OPS_NONE; row = finder->next[row]) {
+		uint32_t number = ops_map_number(&by_key, loop_key(events, row));
+		struct call_group *group = OPS_ARRAY_AT(&finder->groups, number);
 
-		if (of != OPS_NONE && events->start_ns[row] > events->end_ns[of])
-			break;
-		if (!is_gathered(finder, row, of))
-			continue;
-		number = ops_map_number(&by_key, loop_key(events, row));
-		group = OPS_ARRAY_AT(&finder->groups, number);
 		done = group && OPS_ARRAY_APPEND(&finder->calls, ((struct loop_call){row, number}));
 		if (!done)
 			break;
@@ -269,7 +274,7 @@ bool ops_outer_loop_find(struct ops_outer_loop *loop, const struct ops_trace *tr
 {
 	struct loop_finder finder = {.trace = trace, .events = ops_trace_events(trace), .modules = ops_module_source(trace)};
 	uint32_t at = OPS_NONE;
-	bool done = !has_python_calls(finder.events) || sum_work_of_calls(&finder);
+	bool done = !has_python_calls(finder.events) || (sum_work_of_calls(&finder) && list_calls(&finder));
 
 	while (done && finder.all_ns > 0) {
 		done = gather_calls(&finder, at);
@@ -280,6 +285,8 @@ bool ops_outer_loop_find(struct ops_outer_loop *loop, const struct ops_trace *tr
 			break;
 	}
 	ops_free(finder.work_ns);
+	ops_free(finder.first);
+	ops_free(finder.next);
 	OPS_ARRAY_RELEASE(&finder.calls);
 	OPS_ARRAY_RELEASE(&finder.groups);
 	return done;

@@ -8,6 +8,7 @@
 #include "analyze/views/view_communication.h"
 #include "base/alloc.h"
 #include "base/map.h"
+#include "derive/around.h"
 #include "derive/messages.h"
 #include "trace/inputs.h"
 
@@ -81,15 +82,19 @@ static void propagate_collectives(struct ops_views *views)
 	}
 }
 
-/* Returns the innermost collective around the call that launched a kernel. */
-static uint32_t collective_around(const struct ops_views *views, const struct view_device_event *event)
+static bool is_in_collective(const void *context, uint32_t row)
 {
-	uint32_t row = event->launch == OPS_NONE ? OPS_NONE : views->events->parent[views->launches.items[event->launch].row];
+	const struct ops_views *views = context;
 
-	for (; row != OPS_NONE; row = views->events->parent[row])
-		if (views->node_of[row] != OPS_NONE && views->nodes.items[views->node_of[row]].collective != OPS_NONE)
-			return views->nodes.items[views->node_of[row]].collective;
-	return OPS_NONE;
+	return views->node_of[row] != OPS_NONE && views->nodes.items[views->node_of[row]].collective != OPS_NONE;
+}
+
+/* Returns the innermost collective around the call that launched a kernel. `around` has the innermost rows in collectives. */
+static uint32_t collective_around(const struct ops_views *views, const uint32_t *around, const struct view_device_event *event)
+{
+	uint32_t row = event->launch == OPS_NONE ? OPS_NONE : around[views->launches.items[event->launch].row];
+
+	return row == OPS_NONE ? OPS_NONE : views->nodes.items[views->node_of[row]].collective;
 }
 
 /* Labels of collectives often have no inputs; their kernels have the message sizes. */
@@ -101,9 +106,12 @@ static void view_collectives_add_bytes(struct ops_views *views, const struct vie
 		view_add(&collective->bytes, ops_message_bytes(views->trace, event->row));
 }
 
-static void assign_kernels(struct ops_views *views, const struct ops_map *by_id)
+/* Returns false if out of memory. */
+static bool assign_kernels(struct ops_views *views, const struct ops_map *by_id)
 {
-	for (size_t i = 0; i < views->device_events.count; i++) {
+	uint32_t *around = ops_rows_around(views->trace, is_in_collective, views);
+
+	for (size_t i = 0; around && i < views->device_events.count; i++) {
 		struct view_device_event *event = &views->device_events.items[i];
 		uint64_t id = views->events->id ? views->events->id[event->row] : 0;
 		uint32_t collective = id ? ops_map_find(by_id, id) : OPS_NONE;
@@ -114,7 +122,7 @@ static void assign_kernels(struct ops_views *views, const struct ops_map *by_id)
 			collective = views->nodes.items[event->node].collective;
 		/* The call's operator may be around the collective, as record_param_comms is. */
 		if (collective == OPS_NONE && (views->names[views->events->name[event->row]] & VIEW_NAME_COMMUNICATES))
-			collective = collective_around(views, event);
+			collective = collective_around(views, around, event);
 		/* Gloo's work runs on the host. */
 		if (collective != OPS_NONE &&
 		    (views->names[views->events->name[views->collectives.items[collective].row]] & VIEW_NAME_GLOO))
@@ -125,6 +133,8 @@ static void assign_kernels(struct ops_views *views, const struct ops_map *by_id)
 		event->communicates = (collective != OPS_NONE && views->policy->classes != OPS_CLASS_BY_PREFIX) ||
 		                      (views->names[views->events->name[event->row]] & VIEW_NAME_COMMUNICATES);
 	}
+	ops_free(around);
+	return around != NULL;
 }
 
 /* Makes the ranges of each collective: its host event, then its kernels in order of time. */
@@ -171,8 +181,7 @@ bool view_collectives_find(struct ops_views *views)
 			done = view_collectives_add_collective(views, &by_id, row);
 	if (done) {
 		propagate_collectives(views);
-		assign_kernels(views, &by_id);
-		done = make_ranges(views);
+		done = assign_kernels(views, &by_id) && make_ranges(views);
 	}
 	ops_map_release(&by_id);
 	return done;

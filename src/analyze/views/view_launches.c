@@ -6,6 +6,7 @@
 #include "analyze/views/views.h"
 #include "base/alloc.h"
 #include "base/map.h"
+#include "derive/around.h"
 #include "derive/captures.h"
 #include "derive/launches.h"
 
@@ -14,6 +15,7 @@ struct linker {
 	const uint32_t *launchers;
 	const uint32_t *origins;
 	uint32_t *launch_of; /* by row: launch */
+	uint32_t *labels;    /* by row: the innermost label around it */
 };
 
 static bool view_launches_is_device(uint8_t part)
@@ -75,25 +77,18 @@ static uint32_t node_of_operator(const struct ops_views *views, uint32_t operato
 	return node;
 }
 
-static bool is_label(const struct ops_views *views, uint32_t row)
+static bool is_label(const void *context, uint32_t row)
 {
+	const struct ops_views *views = context;
 	uint8_t part = views->parts[row];
 
 	return part == VIEW_LABEL || part == VIEW_FUNCTION || part == VIEW_MODULE || part == VIEW_OLD_PYTHON;
 }
 
-/* Returns the innermost matching row around a call; OPS_NONE: none. */
-static uint32_t around(const struct ops_views *views, uint32_t call, bool (*is_such)(const struct ops_views *views, uint32_t row))
+static bool view_launches_is_collective(const void *context, uint32_t row)
 {
-	uint32_t row = views->events->parent[call];
+	const struct ops_views *views = context;
 
-	while (row != OPS_NONE && !is_such(views, row))
-		row = views->events->parent[row];
-	return row;
-}
-
-static bool view_launches_is_collective(const struct ops_views *views, uint32_t row)
-{
 	return views->parts[row] == VIEW_LABEL && views->node_of[row] != OPS_NONE;
 }
 
@@ -123,11 +118,12 @@ static bool link_calls_by_id(struct linker *linker)
 	return done;
 }
 
-static void link_calls(struct linker *linker)
+static bool link_calls(struct linker *linker)
 {
 	struct ops_views *views = linker->views;
+	uint32_t *collectives = ops_rows_around(views->trace, view_launches_is_collective, views);
 
-	for (uint32_t i = 0; i < views->launches.count; i++) {
+	for (uint32_t i = 0; collectives && i < views->launches.count; i++) {
 		struct view_launch *launch = &views->launches.items[i];
 		uint32_t operator = linker->launchers[launch->row], collective;
 
@@ -135,9 +131,11 @@ static void link_calls(struct linker *linker)
 			launch->node = node_of_operator(views, operator, launch->row);
 		if (launch->node != OPS_NONE)
 			continue;
-		collective = around(views, launch->row, view_launches_is_collective);
+		collective = collectives[launch->row];
 		launch->node = collective == OPS_NONE ? OPS_NONE : views->node_of[collective];
 	}
+	ops_free(collectives);
+	return collectives != NULL;
 }
 
 /* --- device events to calls ----------------------------------------------------------------------------------------- */
@@ -162,7 +160,7 @@ static void link_event(struct linker *linker, struct view_device_event *event, u
 	}
 	event->node = views->launches.items[event->origin].node;
 	event->in_tree = true;
-	label = around(views, call, is_label);
+	label = linker->labels[call];
 	if (label != OPS_NONE)
 		event->label = views->events->name[label];
 }
@@ -210,16 +208,15 @@ bool view_launches_link(struct ops_views *views)
 	bool done;
 
 	linker.launch_of = ops_realloc_array(NULL, views->events->count + 1, sizeof(*linker.launch_of));
-	done = linker.launchers && linker.origins && linker.launch_of && view_launches_collect(&linker);
+	linker.labels = ops_rows_around(views->trace, is_label, views);
+	done = linker.launchers && linker.origins && linker.launch_of && linker.labels && view_launches_collect(&linker);
 	if (done) {
-		if (views->policy->links_by_id)
-			done = link_calls_by_id(&linker);
-		else
-			link_calls(&linker);
+		done = views->policy->links_by_id ? link_calls_by_id(&linker) : link_calls(&linker);
 		link_events(&linker);
 		done = done && find_queued_before(&linker);
 	}
 	ops_free(linker.launch_of);
+	ops_free(linker.labels);
 	return done;
 }
 

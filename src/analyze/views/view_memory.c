@@ -85,17 +85,19 @@ static bool view_memory_is_of(const struct device *device, const struct ops_memo
 /* Finds by record the innermost node that contains it. Returns false if out of memory. */
 static bool find_owners(const struct ops_views *views, size_t count, uint32_t *owners)
 {
-	uint32_t *rows = ops_memory_events(views->trace);
+	const struct ops_events *events = views->events;
+	uint32_t *rows = ops_memory_events(views->trace), *of_row = ops_alloc_none(events->count + 1); /* the same by row */
 
-	for (size_t i = 0; rows && i < count; i++) {
-		uint32_t row = rows[i];
-
-		while (row != OPS_NONE && !view_holds(views, row))
-			row = views->events->parent[row];
-		owners[i] = row == OPS_NONE ? OPS_NONE : views->nodes.items[views->node_of[row]].kept;
-	}
+	for (uint32_t row = 0; of_row && row < events->count; row++)
+		if (view_holds(views, row))
+			of_row[row] = views->nodes.items[views->node_of[row]].kept;
+		else if (events->parent[row] != OPS_NONE)
+			of_row[row] = of_row[events->parent[row]];
+	for (size_t i = 0; rows && of_row && i < count; i++)
+		owners[i] = rows[i] == OPS_NONE ? OPS_NONE : of_row[rows[i]];
 	ops_free(rows);
-	return rows != NULL;
+	ops_free(of_row);
+	return rows && of_row;
 }
 
 /* Returns the operator that a record belongs to, or OPS_NONE. */
