@@ -67,6 +67,7 @@ struct walk {
 	const uint8_t *calls; /* by name */
 	uint8_t *loads;        /* by string */
 	uint8_t *uploads;      /* by row: a child copies to the device */
+	uint32_t *outermost;   /* by row: the outermost operator that is or contains it, without compiled regions */
 	uint32_t *current;     /* by track: the innermost row that has begun */
 	uint32_t next;         /* row */
 	uint32_t sync;         /* the synchronizing call so far that ends last */
@@ -98,15 +99,21 @@ static uint32_t advice_idle_row_at(struct walk *walk, uint32_t track, int64_t ti
 	return walk->current[track];
 }
 
-static int64_t outermost_operator_ns(const struct advice *advice, uint32_t row)
+/* Returns false if out of memory. */
+static bool advice_idle_find_outermost(struct walk *walk)
 {
-	int64_t ns = -1;
+	const struct advice *advice = walk->advice;
 
-	for (; row != OPS_NONE; row = advice->events->parent[row])
-		if (advice_is_operator(advice, row) && advice->views->parts[row] == VIEW_OPERATOR &&
-		    !advice_is_region(advice_name(advice, row)))
-			ns = advice_host_ns(advice, row);
-	return ns;
+	walk->outermost = ops_alloc_none(advice->events->count + 1);
+	for (uint32_t row = 0; walk->outermost && row < advice->events->count; row++) {
+		uint32_t parent = advice->events->parent[row];
+
+		if (parent != OPS_NONE && walk->outermost[parent] != OPS_NONE)
+			walk->outermost[row] = walk->outermost[parent];
+		else if (advice_is_operator(advice, row) && advice->views->parts[row] == VIEW_OPERATOR && !advice_is_region(advice_name(advice, row)))
+			walk->outermost[row] = row;
+	}
+	return walk->outermost;
 }
 
 static uint8_t cause_of_sync(struct walk *walk, struct advice_gap *gap, uint32_t sync)
@@ -132,8 +139,8 @@ static int64_t host_end(const struct advice *advice, const struct advice_gap *ga
 static uint8_t cause_of(struct walk *walk, struct advice_gap *gap)
 {
 	const struct advice *advice = walk->advice;
-	int64_t host_ns, middle_ns, operator_ns;
-	uint32_t call, sync;
+	uint32_t call, sync, operator;
+	int64_t host_ns, middle_ns;
 
 	walk_to(walk, gap->start_ns);
 	sync = walk->sync;
@@ -162,9 +169,9 @@ static uint8_t cause_of(struct walk *walk, struct advice_gap *gap)
 	}
 	if (gap->row != OPS_NONE && (advice->zone[gap->row] & ADVICE_WAITING))
 		return ADVICE_IDLE_WAIT;
-	operator_ns = outermost_operator_ns(advice, gap->row);
-	if (operator_ns >= 0)
-		return operator_ns <= OPERATOR_NS_MAX ? ADVICE_IDLE_LAUNCH : ADVICE_IDLE_HOST;
+	operator = gap->row == OPS_NONE ? OPS_NONE : walk->outermost[gap->row];
+	if (operator != OPS_NONE)
+		return advice_host_ns(advice, operator) <= OPERATOR_NS_MAX ? ADVICE_IDLE_LAUNCH : ADVICE_IDLE_HOST;
 	return host_ns <= PYTHON_NS_MAX ? ADVICE_IDLE_LAUNCH : ADVICE_IDLE_HOST;
 }
 
@@ -219,7 +226,7 @@ static bool find_causes(struct advice *advice, const struct ops_intervals *stead
 	walk.calls = ops_calls_by_name(advice->trace);
 	walk.loads = advice_names(advice, loading);
 	walk.current = ops_alloc_none(tracks + 1);
-	done = walk.calls && walk.loads && walk.current && find_uploads(&walk);
+	done = walk.calls && walk.loads && walk.current && find_uploads(&walk) && advice_idle_find_outermost(&walk);
 	for (size_t i = 0; done && i < advice->idle.gaps.count; i++) {
 		struct advice_gap *gap = &advice->idle.gaps.items[i];
 
@@ -229,6 +236,7 @@ static bool find_causes(struct advice *advice, const struct ops_intervals *stead
 	}
 	ops_free(walk.loads);
 	ops_free(walk.uploads);
+	ops_free(walk.outermost);
 	ops_free(walk.current);
 	return done;
 }

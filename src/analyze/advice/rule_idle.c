@@ -45,19 +45,41 @@ static void describe_causes(const struct advice *advice, char *text, size_t size
 	}
 }
 
+struct explained {
+	int64_t *ns;      /* by row: the rest of the self time that other rules claim */
+	uint32_t *around; /* by row: a row around it; rows between the two have nothing left */
+};
+
+/* Returns the innermost row that is or contains a row and has something left. Shortens the way up, so that no row is passed often. */
+static uint32_t explained_around(const struct explained *explained, uint32_t row)
+{
+	while (row != OPS_NONE && explained->ns[row] <= 0) {
+		uint32_t around = explained->around[row];
+
+		if (around != OPS_NONE && explained->ns[around] <= 0)
+			explained->around[row] = explained->around[around];
+		row = around;
+	}
+	return row;
+}
+
 /* Returns the part of a gap that no other rule claims, neither for the row that runs in it, nor for the self time of
- * the function around it. `explained_ns` is the claimed rest. */
-static int64_t left_of(const struct advice *advice, const struct advice_gap *gap, int64_t *explained_ns)
+ * the functions around it. */
+static int64_t left_of(const struct advice *advice, const struct advice_gap *gap, const struct explained *explained)
 {
 	int64_t left_ns = gap->ns;
 
 	if (advice->claimed[gap->row])
 		return 0;
-	for (uint32_t row = gap->row; row != OPS_NONE && left_ns > 0; row = advice->events->parent[row]) {
-		int64_t ns = explained_ns[row] < left_ns ? explained_ns[row] : left_ns;
+	for (uint32_t row = gap->row; left_ns > 0;) {
+		int64_t ns;
 
+		row = explained_around(explained, row);
+		if (row == OPS_NONE)
+			break;
+		ns = explained->ns[row] < left_ns ? explained->ns[row] : left_ns;
 		left_ns -= ns;
-		explained_ns[row] -= ns;
+		explained->ns[row] -= ns;
 	}
 	return left_ns;
 }
@@ -81,21 +103,26 @@ static bool rule_idle_report(const struct advice *advice, struct advice_result *
 static bool rule_idle_find(const struct advice *advice, struct advice_result *result)
 {
 	const struct advice_idle *idle = &advice->idle;
-	int64_t *explained_ns = ops_realloc_array(NULL, advice->events->count + 1, sizeof(*explained_ns));
-	bool done = explained_ns != NULL;
+	const size_t rows = advice->events->count;
+	struct explained explained = {.ns = ops_realloc_array(NULL, rows + 1, sizeof(*explained.ns)),
+	                              .around = ops_realloc_array(NULL, rows + 1, sizeof(*explained.around))};
+	bool done = explained.ns && explained.around;
 
-	if (done)
-		memcpy(explained_ns, advice->self_claimed_ns, advice->events->count * sizeof(*explained_ns));
+	if (done) {
+		memcpy(explained.ns, advice->self_claimed_ns, rows * sizeof(*explained.ns));
+		memcpy(explained.around, advice->events->parent, rows * sizeof(*explained.around));
+	}
 	for (size_t i = 0; done && i < idle->gaps.count; i++) {
 		const struct advice_gap *gap = &idle->gaps.items[i];
 
 		if (gap->cause == ADVICE_IDLE_HOST && gap->row != OPS_NONE)
-			advice_add(result, gap->row, left_of(advice, gap, explained_ns));
+			advice_add(result, gap->row, left_of(advice, gap, &explained));
 		else if (gap->cause == ADVICE_IDLE_HOST)
 			result->tally.ns = ops_sum(result->tally.ns, gap->ns);
 	}
 	done = done && rule_idle_report(advice, result);
-	ops_free(explained_ns);
+	ops_free(explained.ns);
+	ops_free(explained.around);
 	return done;
 }
 

@@ -128,40 +128,54 @@ static uint32_t rule_python_time_site_of(const struct advice *advice, uint32_t r
 /* Shares of self time before the calls of a function that make its other lines places. */
 #define LINES_SHARE 0.5
 
-/* Adds the lines of a function's calls with the self time before them, which is half as certain: it may belong to a line before. Adds the
- * line that calls the function if its own lines are unknown. */
-static void add_lines_of(const struct advice *advice, struct advice_result *result, uint32_t row, int64_t own_ns)
+/* A function that calls nothing is known by its first line only. Adds the line that calls it. */
+static void add_line_of_call(const struct advice *advice, struct advice_result *result, uint32_t row, int64_t own_ns)
 {
-	int64_t end_ns = advice->events->start_ns[row], all_ns = advice->events->self_ns[row];
 	struct ops_function_text function;
 	uint32_t own = advice_own_site(advice, row);
 
-	/* A function that calls nothing is known by its first line only. */
 	if (own != OPS_NONE && ops_event_function(advice->trace, row, &function) && advice->sites.items[own].line == function.line && advice->site[row] != OPS_NONE)
 		advice_add_at(result, advice->site[row], row, (int64_t)(LINES_SHARE * (double)own_ns));
-	for (uint32_t i = row + 1; all_ns > 0 && i < advice->events->count && advice->events->start_ns[i] < advice->events->end_ns[row]; i++) {
-		int64_t gap_ns;
-
-		if (advice->events->parent[i] != row)
-			continue;
-		gap_ns = ops_difference(advice->events->start_ns[i], end_ns);
-		end_ns = advice->events->end_ns[i];
-		if (gap_ns > 0 && gap_ns <= all_ns && advice->site[i] != OPS_NONE && advice->site[i] != rule_python_time_site_of(advice, row))
-			advice_add_at(result, advice->site[i], row, (int64_t)(LINES_SHARE * (double)own_ns * (double)gap_ns / (double)all_ns));
-	}
 }
 
-/* Adds the lines of short functions that count for the one that calls them. */
-static void add_lines_of_short(const struct advice *advice, struct advice_result *result, const int64_t *own_ns)
+/* Adds the lines of the calls of functions with the self time before them, which is half as certain: it may belong to a line before.
+ * Returns false if out of memory. */
+static bool add_lines_of_calls(const struct advice *advice, struct advice_result *result, const int64_t *own_ns)
 {
-	for (uint32_t row = 0; row < advice->events->count; row++) {
-		uint32_t at = row;
+	const struct ops_events *events = advice->events;
+	int64_t *called_ns = ops_realloc_array(NULL, events->count + 1, sizeof(*called_ns)); /* by row: the end of its last call so far */
 
-		while (at != OPS_NONE && own_ns[at] <= 0 && is_own(advice, at))
-			at = advice->events->parent[at];
-		if (at != OPS_NONE && at != row && own_ns[at] > 0 && is_own(advice, row))
+	for (uint32_t row = 0; called_ns && row < events->count; row++) {
+		uint32_t parent = events->parent[row];
+		int64_t gap_ns;
+
+		called_ns[row] = events->start_ns[row];
+		if (parent == OPS_NONE || own_ns[parent] <= 0 || !is_own(advice, parent))
+			continue;
+		gap_ns = ops_difference(events->start_ns[row], called_ns[parent]);
+		called_ns[parent] = events->end_ns[row];
+		if (gap_ns > 0 && gap_ns <= events->self_ns[parent] && advice->site[row] != OPS_NONE && advice->site[row] != rule_python_time_site_of(advice, parent))
+			advice_add_at(result, advice->site[row], parent,
+			              (int64_t)(LINES_SHARE * (double)own_ns[parent] * (double)gap_ns / (double)events->self_ns[parent]));
+	}
+	ops_free(called_ns);
+	return called_ns != NULL;
+}
+
+/* Adds the lines of short functions that count for the one that calls them. Returns false if out of memory. */
+static bool add_lines_of_short(const struct advice *advice, struct advice_result *result, const int64_t *own_ns)
+{
+	uint32_t *counted = ops_realloc_array(NULL, advice->events->count + 1, sizeof(*counted)); /* by row: the row for which it counts */
+
+	for (uint32_t row = 0; counted && row < advice->events->count; row++) {
+		uint32_t parent = advice->events->parent[row], at;
+
+		counted[row] = at = own_ns[row] > 0 || !is_own(advice, row) ? row : parent == OPS_NONE ? OPS_NONE : counted[parent];
+		if (at != OPS_NONE && at != row && own_ns[at] > 0)
 			advice_add_at(result, rule_python_time_site_of(advice, row), row, (int64_t)(LINES_SHARE * (double)advice_self_left_ns(advice, row)));
 	}
+	ops_free(counted);
+	return counted != NULL;
 }
 
 static bool can_compute(const struct advice *advice, const int64_t *own_ns, uint32_t row)
@@ -347,9 +361,10 @@ static bool rule_python_time_report(const struct advice *advice, const struct op
 			continue;
 		advice_claim_self(result, row, own_ns[row]);
 		if (is_own(advice, row))
-			add_lines_of(advice, result, row, own_ns[row]);
+			add_line_of_call(advice, result, row, own_ns[row]);
 	}
-	add_lines_of_short(advice, result, own_ns);
+	if (!add_lines_of_calls(advice, result, own_ns) || !add_lines_of_short(advice, result, own_ns))
+		return false;
 	library.ns = library.ns < all_ns ? library.ns : all_ns;
 	if (library.ns > all_ns / 2)
 		return report_library(advice, result, &library, (double)all_ns);
