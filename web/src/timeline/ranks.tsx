@@ -85,7 +85,7 @@ export function rankTitle(trace: TraceEntry, traces: readonly TraceEntry[]): str
 	const name = shared || trace.worker === "" ? trace.name : trace.worker;
 	const elsewhere = shared && traces.some((each) => each !== trace && each.name === trace.name) && trace.run !== "";
 	const full = elsewhere ? `${trace.run}/${name}` : name;
-	return trace.rank === null || full.includes(String(trace.rank)) ? full : `rank ${trace.rank} (${full})`;
+	return trace.rank === null || new RegExp(`(?<!\\d)${trace.rank}(?!\\d)`).test(full) ? full : `rank ${trace.rank} (${full})`;
 }
 
 /** Opens the rank that waits least, since the others wait for it, with the one that waits longest below it. */

@@ -12,6 +12,7 @@ import { useReply } from "../data/reply";
 import type { DataSource } from "../data/source";
 import { formatUs } from "../format/units";
 import { Await } from "../widgets/await";
+import { rankTitle } from "../timeline/ranks";
 import { Bars } from "../widgets/bars";
 import type { Series } from "../widgets/chart";
 import { Select } from "../widgets/choice";
@@ -82,10 +83,12 @@ function Together({ source, trace, data, run, tools }: TogetherProps & { tools: 
 	const steps = Object.keys(data.overlap);
 	const [wanted, setStep] = useParam("step", "all");
 	const step = steps.includes(wanted) ? wanted : (steps[0] ?? "all");
+	const rankOf = (worker: string) => traceOf(data, run, worker)?.rank ?? 0;
+	const workers = [...data.workers].sort((a, b) => rankOf(a) - rankOf(b));
 	const bars = (of: Record<string, object> | undefined, series: readonly Series[]) =>
-		data.workers.map((worker) => {
-			const figures = (of?.[worker] ?? {}) as Record<string, number>;
-			return { name: worker, parts: series.map((each) => figures[each.id] ?? 0) };
+		workers.map((name) => {
+			const figures = (of?.[name] ?? {}) as Record<string, number>;
+			return { name: titleOf(data, run, name), label: `rank ${rankOf(name)}`, parts: series.map((each) => figures[each.id] ?? 0) };
 		});
 	return (
 		<>
@@ -96,15 +99,26 @@ function Together({ source, trace, data, run, tools }: TogetherProps & { tools: 
 			<LateRank source={source} trace={trace} data={data} run={run} />
 			<div class="columns even">
 				<section class="panel">
-					<Bars title="Computation and communication" item="worker" series={OVERLAP} bars={bars(data.overlap[step], OVERLAP)} kind="us" />
+					<Bars title="Computation and communication" item="worker" about="by rank" series={OVERLAP} bars={bars(data.overlap[step], OVERLAP)} kind="us" />
 				</section>
 				<section class="panel">
-					<Bars title="Transfer and waiting" item="worker" series={WAIT} bars={bars(data.wait[step], WAIT)} kind="us" />
+					<Bars title="Transfer and waiting" item="worker" about="by rank" series={WAIT} bars={bars(data.wait[step], WAIT)} kind="us" />
 				</section>
 			</div>
 			<Operations data={data} run={run} />
 		</>
 	);
+}
+
+/** The workers of the reply are in the order of the requested traces. */
+function traceOf(data: Reply, run: readonly TraceEntry[], worker: string | undefined): TraceEntry | undefined {
+	return run[data.workers.findIndex((each) => each === worker)];
+}
+
+/** Returns the name of a worker with its rank. */
+function titleOf(data: Reply, run: readonly TraceEntry[], worker: string): string {
+	const trace = traceOf(data, run, worker);
+	return trace ? rankTitle(trace, run) : worker;
 }
 
 /** Returns a window of the timeline around the range of a late rank, including the time in which the others wait, and
@@ -121,19 +135,19 @@ function LateRank({ source, trace: open, data, run }: TogetherProps) {
 	const worst = Object.entries(data.late_rank)
 		.flatMap(([step, late]) => (step !== "all" && late ? [{ step, ...late }] : []))
 		.sort((a, b) => b.wait - a.wait)[0];
-	const traceOf = (worker: string | undefined) => run.find((each) => each.worker === worker);
-	const trace = worst && traceOf(worst.worker);
-	const early = worst && traceOf(earlyRank(data.wait[worst.step] ?? {}, data.workers));
+	const trace = worst && traceOf(data, run, worst.worker);
+	const early = worst && traceOf(data, run, earlyRank(data.wait[worst.step] ?? {}, data.workers));
 	// Rows and times belong to the trace of the reply, which is not that of the timeline if steps are selected.
 	const late = worst && !steps ? data.late[worst.step]?.[worst.worker] : undefined;
-	const where = early ? `on the timelines of ${worst.worker} and ${early.worker}` : "on its timeline";
+	const named = (worker: string) => titleOf(data, run, worker);
+	const where = early ? `on the timelines of ${named(worst.worker)} and ${rankTitle(early, run)}` : "on its timeline";
 	return (
 		<section class="panel" aria-label="Late rank">
 			<h2>Late rank</h2>
-			<p>{overall ? `${overall.worker} is late: the others wait ${formatUs(overall.wait)} longer than it does, in an average step.` : "No rank is late in all steps: all wait about as long."}</p>
+			<p>{overall ? `${named(overall.worker)} is late: the others wait ${formatUs(overall.wait)} longer than it does, in an average step.` : "No rank is late in all steps: all wait about as long."}</p>
 			{worst && trace && (
 				<p>
-					{`Longest in step ${worst.step}, for ${worst.worker}: ${formatUs(worst.wait)}. `}
+					{`Longest in step ${worst.step}, for ${named(worst.worker)}: ${formatUs(worst.wait)}. `}
 					<a href={routeHref("timeline", trace.id, { with: early?.id, step: worst.step, ...(late ? { event: late.row, ...momentOf(late) } : {}) })}>
 						{late ? `Show ${late.name}, for which they wait ${formatUs(late.wait)}, ${where}` : `Show this step ${where}`}
 					</a>
@@ -161,10 +175,10 @@ function LateReason({ source, trace, run }: Omit<TogetherProps, "data">) {
 	);
 }
 
-type Row = CommunicationOperation & { worker: string };
+type Row = CommunicationOperation & { worker: string; title: string };
 
 const COLUMNS: Column<Row>[] = [
-	{ id: "worker", title: "Worker", kind: "text", groups: true, value: (row) => row.worker },
+	{ id: "worker", title: "Worker", kind: "text", groups: true, value: (row) => row.title },
 	{ id: "name", title: "Operation", kind: "text", wide: true, groups: true, value: (row) => row.name },
 	{ id: "calls", title: "Calls", kind: "count", value: (row) => row.calls },
 	{ id: "total_bytes", title: "Size", kind: "bytes", value: (row) => row.total_bytes },
@@ -183,8 +197,7 @@ const COLUMNS: Column<Row>[] = [
 ];
 
 function Operations({ data, run }: { data: Reply; run: readonly TraceEntry[] }) {
-	const traceOf = new Map(run.map((each) => [each.worker, each.id]));
-	const rows = data.workers.flatMap((worker) => (data.ops[worker] ?? []).map((row) => ({ ...row, worker })));
+	const rows = data.workers.flatMap((worker) => (data.ops[worker] ?? []).map((row) => ({ ...row, worker, title: titleOf(data, run, worker) })));
 	return (
 		<section class="panel">
 			<h2>Collective operations</h2>
@@ -195,8 +208,8 @@ function Operations({ data, run }: { data: Reply; run: readonly TraceEntry[] }) 
 				rows={rows}
 				sort="-total_latency"
 				href={(row) => {
-					const trace = traceOf.get(row.worker);
-					return trace && timelineHref(trace, { find: row.name });
+					const trace = traceOf(data, run, row.worker);
+					return trace && timelineHref(trace.id, { find: row.name });
 				}}
 				lines={14}
 			/>

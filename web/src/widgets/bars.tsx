@@ -6,11 +6,14 @@ import { useRef, useState } from "preact/hooks";
 import { axisScale, figureText, type Kind } from "../format/scale";
 import { formatPercent } from "../format/units";
 import { Chart, Legend, moveFocus, saveOf, type Series, Swatch, ticks, ValueAxis } from "./chart";
+import { differingParts } from "./name_split";
 import { useWidth } from "./size";
 import { type Hover, Pairs, Tooltip } from "./tooltip";
 
 export interface BarItem {
 	name: string;
+	/** The text below the bar; by default its name. */
+	label?: string;
 	/** One figure per series. */
 	parts: number[];
 	href?: string | undefined;
@@ -32,6 +35,9 @@ const BOTTOM = 24;
 const TOP = 8;
 const BAR_MAX = 72;
 const BAR_MIN = 3;
+/** Width of a character of a label, and the gap between two labels. */
+const CHARACTER = 6.6;
+const GAP = 5;
 
 export function Bars(props: BarsProps) {
 	const { title, item, series, bars, kind, height = 220 } = props;
@@ -46,7 +52,7 @@ export function Bars(props: BarsProps) {
 	const slot = Math.max(BAR_MIN + 1, Math.min(BAR_MAX * 1.3, (room - LEFT - 8) / Math.max(1, bars.length)));
 	const width = Math.max(room, LEFT + slot * bars.length + 8);
 	const y = (value: number) => TOP + (height - TOP - BOTTOM) * (1 - value / most);
-	const labelEvery = Math.ceil((bars.reduce((most, bar) => Math.max(most, bar.name.length), 0) * 8 + 12) / slot);
+	const { labels, every } = labelsOf(bars, slot);
 
 	const show = (i: number, target: Element) => {
 		const place = target.getBoundingClientRect();
@@ -90,9 +96,9 @@ export function Bars(props: BarsProps) {
 										/>
 									);
 								})}
-								{i % labelEvery === 0 && (
+								{i % every === 0 && (
 									<text class="axis" x={x + slot * 0.38} y={height - 8} text-anchor="middle">
-										{bar.name}
+										{labels[i]}
 									</text>
 								)}
 							</a>
@@ -108,6 +114,15 @@ export function Bars(props: BarsProps) {
 			)}
 		</Chart>
 	);
+}
+
+/** Returns the texts below the bars, and of how many bars one has its text. If they do not fit, they are what the names differ in. */
+function labelsOf(bars: readonly BarItem[], slot: number): { labels: string[]; every: number } {
+	const everyOf = (texts: readonly string[]) => Math.ceil((texts.reduce((most, text) => Math.max(most, text.length), 0) * CHARACTER + GAP) / slot);
+	const names = bars.map((bar) => bar.label ?? bar.name);
+	if (everyOf(names) === 1) return { labels: names, every: 1 };
+	const labels = differingParts(names);
+	return { labels, every: everyOf(labels) };
 }
 
 function BarPairs({ bar, sum, series, kind }: { bar: BarItem; sum: number; series: readonly Series[]; kind: Kind }) {

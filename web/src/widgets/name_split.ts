@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Names that are too long for their column are truncated at the end of what they share with another name, so that what
-// differs stays visible: "cutlass::Kernel2<cutlass_80_te…bf16_s16816gemm_relu".
+// differs stays visible: "cutlass::Kernel2<cutlass_80_te…bf16_s16816gemm_relu". Labels of charts only have what differs.
 
 /** A shorter beginning is not worth its dots. */
 const LEAST = 12;
@@ -32,4 +32,18 @@ function wordBefore(name: string, position: number): number {
 	let at = Math.min(position, name.length - 1);
 	while (at > 0 && /\w/.test(name[at - 1]!) && name[at - 1] !== "_") at--;
 	return at;
+}
+
+/** Returns the names without the words that all of them begin and end with: "3" and "12" for "host-a_rank3.local" and
+ * "host-a_rank12.local". */
+export function differingParts(names: readonly string[]): string[] {
+	const words = names.map((name) => name.match(/[A-Za-z]+|\d+|[^A-Za-z\d]/g) ?? []);
+	const least = words.reduce((least, each) => Math.min(least, each.length), Infinity);
+	if (names.length < 2) return [...names];
+	const first = words[0]!;
+	const isShared = (place: number) => words.every((each) => each.at(place) === first.at(place));
+	let [before, after] = [0, 0];
+	while (before < least - 1 && isShared(before)) before++;
+	while (before + after < least - 1 && isShared(-1 - after)) after++;
+	return words.map((each) => each.slice(before, each.length - after).join(""));
 }

@@ -15,11 +15,11 @@ const folder = mkdtempSync(join(tmpdir(), "opstrobe-ranks-"));
 /** By how much rank 1 comes to the collective after rank 0, in each step; µs. */
 const LATE = [100, 400, 250];
 
-function rank(number: number): object {
+function rank(number: number, world = 2): object {
 	const kernel = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevComm*)";
 	const traceEvents = LATE.flatMap((late, step) => {
 		const at = 1000 + 1000 * step;
-		const start = at + 100 + number * late;
+		const start = at + 100 + (number % 2) * late;
 		const host = { ph: "X", pid: 9, tid: 1 };
 		return [
 			{ ...host, cat: "user_annotation", name: `ProfilerStep#${step}`, ts: at, dur: 900 },
@@ -29,7 +29,7 @@ function rank(number: number): object {
 			{ ph: "X", pid: 0, tid: 7, cat: "kernel", name: kernel, ts: start, dur: at + 700 - start, args: { "External id": 20 + step, correlation: 5 + step, device: 0, stream: 7 } },
 		];
 	});
-	return { traceEvents, distributedInfo: { backend: "nccl", rank: number, world_size: 2 } };
+	return { traceEvents, distributedInfo: { backend: "nccl", rank: number, world_size: world } };
 }
 
 let browser: Browser;
@@ -105,4 +105,38 @@ test("the menu of steps shows the durations on both ranks", async () => {
 	await tab.shot("distributed-steps");
 	await tab.close();
 	tab.expectQuiet();
+});
+
+/** Labels that lie on one another, or outside of the picture. */
+function collisions(labels: SVGTextElement[]): string[] {
+	const places = labels.map((label) => ({ text: label.textContent, box: label.getBoundingClientRect(), room: label.ownerSVGElement!.getBoundingClientRect() }));
+	return places.flatMap(({ text, box, room }, i) => [
+		...(box.left < room.left || box.right > room.right ? [`${text} is outside`] : []),
+		...places.slice(0, i).filter((other) => other.box.right > box.left).map((other) => `${other.text} / ${text}`),
+	]);
+}
+
+test.each([[4], [16], [40]])("the bars of %i workers with long names are named by rank, in order", async (count) => {
+	const made = mkdtempSync(join(tmpdir(), "opstrobe-names-"));
+	const name = (number: number) => `trainer-node-17.cluster.internal_${9995 + number}`; // "…_10000" comes before "…_9995"
+	for (let number = 0; number < count; number++) writeFileSync(join(made, `${name(number)}.pt.trace.json`), JSON.stringify(rank(number, count)));
+	const own = await Server.start(made);
+	for (const width of [800, 1440]) {
+		const tab = await Tab.open(browser, own.at("distributed", own.trace(name(0))), { viewport: { width, height: 900 } });
+		const chart = tab.page.locator("figure", { hasText: "Transfer and waiting" });
+		const labels = chart.locator("a[data-bar] text");
+		await tab.page.getByText(`${count} rows`).waitFor(); // all traces have been read
+		const ranks = (await labels.allTextContents()).map((text) => Number(text.replace("rank ", "")));
+		const every = ranks[1]! - ranks[0]!;
+		expect(ranks).toEqual(Array.from({ length: Math.ceil(count / every) }, (_, i) => i * every));
+		if (count <= 16) expect(every).toBe(1);
+		expect(await labels.evaluateAll(collisions)).toEqual([]);
+		await tab.shot(`distributed-names-${count}-${width}`);
+		await chart.locator("a[data-bar]").nth(3).hover();
+		await tab.page.locator(".tooltip").getByText(name(3)).waitFor();
+		await tab.close();
+		tab.expectQuiet();
+	}
+	await own.stop();
+	rmSync(made, { recursive: true });
 });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { expect, test } from "vitest";
-import { sharedBeginnings } from "../../src/widgets/name_split";
+import { differingParts, sharedBeginnings } from "../../src/widgets/name_split";
 
 function split(...names: string[]): string[] {
 	const splits = sharedBeginnings(names);
@@ -28,4 +28,14 @@ test("short beginnings, one name, and the same name again are not split", () => 
 	expect(split("aten::mul", "aten::mul_")).toEqual(["aten::mul", "aten::mul_"]);
 	expect(split("a_single_very_long_name_of_a_kernel")).toEqual(["a_single_very_long_name_of_a_kernel"]);
 	expect(split("a_long_name_of_a_kernel", "a_long_name_of_a_kernel")).toEqual(["a_long_name_of_a_kernel", "a_long_name_of_a_kernel"]);
+});
+
+test("labels have the words in which names differ", () => {
+	expect(differingParts(["node-17.example.com_rank3", "node-17.example.com_rank12"])).toEqual(["3", "12"]);
+	expect(differingParts(["logs/a1/trace.json", "logs/b12/trace.json"])).toEqual(["a1", "b12"]);
+	expect(differingParts(["rank1", "rank10"])).toEqual(["1", "10"]); // not "" and "0"
+	expect(differingParts(["rank", "rank-2"])).toEqual(["rank", "rank-2"]);
+	expect(differingParts(["a", "a"])).toEqual(["a", "a"]);
+	expect(differingParts(["worker0"])).toEqual(["worker0"]);
+	expect(differingParts([])).toEqual([]);
 });
