@@ -25,7 +25,7 @@ export function Start({ source, traces }: { source: DataSource; traces: readonly
 	const rows = useRunFindings(source, useMemo(() => rowsOf(traces), [traces]));
 	const unread = traces.filter((trace) => trace.summary === null && trace.state !== "failed").length;
 	const above = useMemo(() => sharedFolder(traces), [traces]);
-	const name: Column<Row> = { id: "name", title: "Trace", kind: "text", value: (row) => nameOf(row, above), link: linkOf };
+	const name: Column<Row> = { id: "name", title: "Trace", kind: "text", wide: true, value: (row) => nameOf(row, above), shown: (row) => nameOf(row, above).replace(SUFFIX, ""), link: linkOf };
 	const columns = COLUMNS.filter((column) => column.id !== "command" || rows.some((row) => column.value(row) !== null));
 	return (
 		<div class="view">
@@ -49,6 +49,9 @@ export function Start({ source, traces }: { source: DataSource; traces: readonly
 		</div>
 	);
 }
+
+/** The end of most names, which distinguishes no traces. */
+const SUFFIX = /\.pt\.trace\.json(\.gz)?$/;
 
 /** Traces of one job are children of the job's row. */
 function rowsOf(traces: readonly TraceEntry[]): Row[] {
@@ -173,10 +176,10 @@ function linkOf(row: Row): string {
 const COLUMNS: Column<Row>[] = [
 	{ id: "date", title: "Recorded", kind: "text", yields: 6, value: dateOf, shown: (row) => dateOf(row)?.slice(0, 16) ?? "", about: "When the recording started; without that time, when the file was written" },
 	{ id: "duration", title: "Duration", kind: "us", total: "none", yields: 5, value: (row) => largest(row, (summary) => summary.duration_us) },
-	{ id: "steps", title: "Steps", kind: "count", total: "none", yields: 3, value: (row) => largest(row, (summary) => summary.steps.count) },
-	{ id: "median", title: "Median step", kind: "us", total: "none", yields: 4, value: (row) => largest(row, (summary) => summary.steps.median), about: "For several ranks, that of the slowest" },
-	{ id: "devices", title: "Devices", kind: "text", yields: 2, value: devicesOf, about: "Devices that ran kernels" },
-	{ id: "rank", title: "Ranks", kind: "text", yields: 1, value: ranksOf },
+	{ id: "steps", title: "Steps", kind: "count", total: "none", yields: 4, value: (row) => largest(row, (summary) => summary.steps.count) },
+	{ id: "median", title: "Median step", kind: "us", total: "none", yields: 1, value: (row) => largest(row, (summary) => summary.steps.median), about: "For several ranks, that of the slowest" },
+	{ id: "devices", title: "Devices", kind: "text", yields: 3, value: devicesOf, about: "Devices that ran kernels" },
+	{ id: "rank", title: "Ranks", kind: "text", yields: 2, value: ranksOf },
 	{ id: "gain", title: "Gain", kind: "pct", total: "none", value: (row) => findingOf(row)?.predicted_gain_percent ?? null, about: "Predicted gain of the top finding, as a share of a step" },
 	{ id: "finding", title: "Top finding", kind: "text", wide: true, value: findingText, about: "The first finding of the advice; for several ranks, of the advice for all of them. If they are too large, the largest finding of one of them, with its rank" },
 	{ id: "command", title: "Recorded by", kind: "text", wide: true, hidden: true, value: (row) => summaries(row)[0]?.command ?? null, about: "Command line, if Opstrobe recorded the trace" },

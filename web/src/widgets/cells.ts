@@ -13,8 +13,8 @@ export interface CellScale {
 	/** The width for the grid's template, and the minimum in characters. */
 	width: string;
 	least: number;
-	/** The width in characters at which no text is truncated, except for very long ones. */
-	full: number;
+	/** The width in characters at which texts can be read, although long ones are truncated. */
+	readable: number;
 	/** Of wide texts: how much of them is truncated first. */
 	splits?: ReadonlyMap<string, number> | undefined;
 }
@@ -43,23 +43,19 @@ function largestOf<R>(column: Column<R>, rows: readonly R[]): number {
 const TREE_ROOM = 10;
 const MARKER_ROOM = 3;
 
-/** Longer texts, such as messages of errors, are truncated; columns do not give way to them. */
-const FULL_MOST = 75;
+/** Longer texts are truncated rather than other columns hidden. */
+const READABLE_MOST = 26;
 
 function textScale<R>(column: Column<R>, rows: readonly R[], indent: number, arrow: number): CellScale {
 	let longest = titleRoom(column.title) + arrow;
 	const textOf = (row: R) => (column.shown ? column.shown(row) : cellText(column.value(row)));
-	let full = longest;
-	for (const row of rows.slice(0, 300)) {
-		const room = textRoom(textOf(row));
-		longest = Math.max(longest, room);
-		if (room <= FULL_MOST) full = Math.max(full, room);
-	}
+	for (const row of rows.slice(0, 300)) longest = Math.max(longest, textRoom(textOf(row)));
+	const readable = Math.min(longest, READABLE_MOST) + indent;
 	const splits = column.wide ? sharedBeginnings(rows.map(textOf)) : undefined;
 	longest += indent;
 	const least = Math.min(longest, (column.wide ? 20 : 16) + indent);
 	const width = column.wide ? `minmax(${least}ch, ${Math.min(longest, 100)}fr)` : `minmax(${least}ch, ${Math.min(longest, 40)}ch)`;
-	return { largest: 0, text: cellText, width, least, full: full + indent, splits };
+	return { largest: 0, text: cellText, width, least, readable, splits };
 }
 
 function figureScale<R>(column: Column<R>, kind: Kind, rows: readonly R[], arrow: number): CellScale {
@@ -72,19 +68,19 @@ function figureScale<R>(column: Column<R>, kind: Kind, rows: readonly R[], arrow
 	let widest = text(largest).length;
 	for (const row of rows.slice(0, 300)) widest = Math.max(widest, text(column.value(row)).length);
 	const least = Math.max(widest + 2, titleRoom(column.title) + arrow, 7);
-	return { largest, text, width: `${least}ch`, least, full: least };
+	return { largest, text, width: `${least}ch`, least, readable: least };
 }
 
-/** Hides columns that give way, one after another, until the others fit into a width in pixels without truncation. */
+/** Hides columns that give way, one after another, until the others can be read within a width in pixels. */
 export function fitColumns<R>(columns: readonly Column<R>[], scales: ReadonlyMap<string, CellScale>, isShown: (column: Column<R>) => boolean, width: number): Column<R>[] {
 	const digit = textWidth("0", 400);
-	let need = columns.reduce((sum, column) => sum + (isShown(column) ? (scales.get(column.id)?.full ?? 0) * digit : 0), BORDERS);
+	let need = columns.reduce((sum, column) => sum + (isShown(column) ? (scales.get(column.id)?.readable ?? 0) * digit : 0), BORDERS);
 	const hidden = new Set<string>();
 	const yielding = columns.filter((column) => column.yields !== undefined && isShown(column));
 	for (const column of yielding.sort((a, b) => a.yields! - b.yields!)) {
 		if (width === 0 || need <= width) break;
 		hidden.add(column.id);
-		need -= (scales.get(column.id)?.full ?? 0) * digit;
+		need -= (scales.get(column.id)?.readable ?? 0) * digit;
 	}
 	return columns.map((column) => (hidden.has(column.id) ? { ...column, hidden: true } : column));
 }

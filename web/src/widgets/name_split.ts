@@ -8,9 +8,12 @@ const LEAST = 12;
 /** With more names, looking for beginnings takes too long. */
 const NAMES_MOST = 5000;
 
+/** Sentences are truncated at their ends. */
+const SENTENCE = /^[A-Z][a-z]+ [a-z]+ /;
+
 /** Returns how many characters of each name another name begins with, up to the last word; without names that share few. */
 export function sharedBeginnings(names: Iterable<string>): Map<string, number> {
-	const sorted = [...new Set(names)].sort();
+	const sorted = [...new Set(names)].filter((name) => !SENTENCE.test(name)).sort();
 	const splits = new Map<string, number>();
 	if (sorted.length > NAMES_MOST) return splits;
 	for (const [i, name] of sorted.entries()) {

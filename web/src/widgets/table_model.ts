@@ -28,7 +28,7 @@ export interface Column<R> {
 	link?: (row: R) => string;
 	/** Text that takes the remaining width. */
 	wide?: boolean;
-	/** In a window where texts would be truncated, it is hidden; columns with smaller numbers first. */
+	/** In a window where texts could not be read, it is hidden; columns with smaller numbers first. */
 	yields?: number;
 }
 

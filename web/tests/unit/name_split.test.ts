@@ -24,6 +24,10 @@ test("names are split where they begin to differ, at a word", () => {
 	expect(split("aten::native_layer_norm", "aten::native_layer_norm_backward")).toEqual(["aten::native_layer_|norm", "aten::native_layer_|norm_backward"]);
 });
 
+test("sentences are not split", () => {
+	expect(split("Communication between ranks limits the speed", "Communication between ranks is slow")).toEqual(["Communication between ranks limits the speed", "Communication between ranks is slow"]);
+});
+
 test("short beginnings, one name, and the same name again are not split", () => {
 	expect(split("aten::mul", "aten::mul_")).toEqual(["aten::mul", "aten::mul_"]);
 	expect(split("a_single_very_long_name_of_a_kernel")).toEqual(["a_single_very_long_name_of_a_kernel"]);
