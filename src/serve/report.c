@@ -65,15 +65,15 @@ static const char *const step_requests[] = {
 	"roofline?by=operator",
 	"roofline?by=shape",
 	"roofline?by=kernel",
+	"memory",
+	"views?parts=memory",
 };
+
+/* The list of allocations of the memory view. */
+#define BLOCKS_SHOWN "&limit=10000"
 
 /* Requests for the traces of a run together. */
 static const char *const run_requests[] = {"advice", "distributed", "analyses/idle_time_breakdown"};
-
-/* A range of the timeline; empty: none. */
-struct span {
-	int64_t from_ns, to_ns;
-};
 
 struct report {
 	struct ops_api *api;
@@ -86,7 +86,7 @@ struct report {
 	char id[ID_MAX];
 	struct ops_intern names;   /* numbers of texts that tiles refer to, as bytes */
 	struct ops_reply timeline;
-	struct span opening;
+	char opening[64];          /* "steps=5%3A10": the steps that views open on; "": the complete trace */
 	size_t tile_bytes;         /* total so far */
 };
 
@@ -225,7 +225,7 @@ static void close_trace(struct report *report)
 {
 	ops_reply_release(&report->timeline);
 	ops_intern_release(&report->names);
-	report->opening = (struct span){0, 0};
+	report->opening[0] = '\0';
 	report->tile_bytes = 0;
 }
 
@@ -425,20 +425,19 @@ static enum ops_code embed_steps(struct report *report, struct ops_error *error)
 	char address[ID_MAX + 256];
 	enum ops_code code;
 	const char *colon;
+	int first;
 
 	if (!ops_json_find_typed((struct ops_string){report->timeline.body, report->timeline.size}, "opening", '{', &opening) ||
 	    !ops_json_find_typed(opening, "steps", '"', &steps))
 		return OPS_OK;
-	report->opening = (struct span){ops_json_integer_of(opening, "from_ns", 0), ops_json_integer_of(opening, "to_ns", 0)};
-	code = embed_range(report, report->opening.from_ns, report->opening.to_ns, error);
 	steps = (struct ops_string){steps.bytes + 1, steps.size - 2};
 	colon = memchr(steps.bytes, ':', steps.size);
+	first = (int)(colon ? (size_t)(colon - steps.bytes) : steps.size);
+	snprintf(report->opening, sizeof(report->opening), "steps=%.*s%s%.*s", first, steps.bytes, colon ? "%3A" : "",
+	         colon ? (int)steps.size - first - 1 : 0, colon ? colon + 1 : "");
+	code = embed_range(report, ops_json_integer_of(opening, "from_ns", 0), ops_json_integer_of(opening, "to_ns", 0), error);
 	for (size_t i = 0; !code && i < sizeof(step_requests) / sizeof(step_requests[0]); i++) {
-		int first = (int)(colon ? (size_t)(colon - steps.bytes) : steps.size);
-
-		snprintf(address, sizeof(address), "traces/%s/%s%csteps=%.*s%s%.*s", report->id, step_requests[i],
-		         strchr(step_requests[i], '?') ? '&' : '?', first, steps.bytes, colon ? "%3A" : "",
-		         colon ? (int)steps.size - first - 1 : 0, colon ? colon + 1 : "");
+		snprintf(address, sizeof(address), "traces/%s/%s%c%s", report->id, step_requests[i], strchr(step_requests[i], '?') ? '&' : '?', report->opening);
 		code = embed(report, address, error);
 	}
 	return code;
@@ -460,16 +459,17 @@ static enum ops_code embed_device(struct report *report, const char *route, stru
 	return embed(report, address, error);
 }
 
-/* Embeds the devices, and for each its curve and its allocations. */
+/* Embeds the devices, and for each its curve and its allocations, of the complete trace and of the steps that views open on. */
 static enum ops_code embed_memory(struct report *report, struct ops_error *error)
 {
 	struct ops_string devices, entry, name;
 	struct ops_json_walk list;
 	struct ops_reply reply;
-	char address[ID_MAX + 128], opening[64];
+	char address[ID_MAX + 128], curve[96], blocks[96];
 	enum ops_code code;
 
-	snprintf(opening, sizeof(opening), "&from=%" PRId64 "&to=%" PRId64, report->opening.from_ns, report->opening.to_ns);
+	snprintf(curve, sizeof(curve), "&%s", report->opening);
+	snprintf(blocks, sizeof(blocks), BLOCKS_SHOWN "&%s", report->opening);
 	snprintf(address, sizeof(address), "traces/%s/memory", report->id);
 	code = report_get(report, address, &reply, error);
 	if (code)
@@ -479,10 +479,12 @@ static enum ops_code embed_memory(struct report *report, struct ops_error *error
 		list = ops_json_walk(devices.bytes, devices.size);
 		while (!code && ops_json_next_element(&list, &entry) && ops_json_find_member(entry, "device", &name)) {
 			code = embed_device(report, "curve", name, "", error);
-			if (!code && report->opening.to_ns > 0)
-				code = embed_device(report, "curve", name, opening, error);
 			if (!code)
-				code = embed_device(report, "blocks", name, "&limit=10000", error);
+				code = embed_device(report, "blocks", name, BLOCKS_SHOWN, error);
+			if (!code && report->opening[0])
+				code = embed_device(report, "curve", name, curve, error);
+			if (!code && report->opening[0])
+				code = embed_device(report, "blocks", name, blocks, error);
 		}
 	}
 	ops_reply_release(&reply);

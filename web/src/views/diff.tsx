@@ -19,6 +19,7 @@ import { StepChoice, useSteps } from "../widgets/step_choice";
 import { Table } from "../widgets/table";
 import { FlameDiff } from "./flame_diff";
 import type { Column } from "../widgets/table_model";
+import { sidesOf } from "./runs";
 
 export function Diff({ source, trace, traces }: ViewProps) {
 	const readable = traces.filter((each) => each.state !== "failed");
@@ -48,7 +49,7 @@ export function Diff({ source, trace, traces }: ViewProps) {
 				</button>
 				<a href={timelinesHref(base.id, now.id)}>Timelines</a>
 				<span class="tools-space" />
-				<StepChoice source={source} trace={now} />
+				<StepChoice source={source} trace={now} all="All steps" />
 			</div>
 			{[base, now].map((side) => side.id !== trace.id && <Diagnostics key={side.id} trace={side} name={title(side, traces)} />)}
 			<Await reply={reply} what="the difference">
@@ -57,14 +58,6 @@ export function Diff({ source, trace, traces }: ViewProps) {
 			{source.kind === "http" && <FlameDiff source={source} base={base} now={now} steps={steps} />}
 		</div>
 	);
-}
-
-/** Returns the traces in the address; by default the first trace of the list, as in `opstrobe serve BASE NEW`, and the
- * open one. */
-function sidesOf(open: TraceEntry, traces: readonly TraceEntry[], base: string, to: string): { base?: TraceEntry | undefined; now?: TraceEntry | undefined } {
-	const from = traces.find((each) => each.id === base) ?? traces[0];
-	const others = traces.filter((each) => each !== from);
-	return { base: from, now: others.find((each) => each.id === to) ?? others.find((each) => each === open) ?? others[0] };
 }
 
 /** Returns the name of a trace, with its run if two traces share the name. */

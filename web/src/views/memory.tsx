@@ -14,7 +14,7 @@ import { Await } from "../widgets/await";
 import { Choice, Select } from "../widgets/choice";
 import { LineChart, type LineSeries } from "../widgets/line_chart";
 import { TimelineLink } from "../widgets/links";
-import { StepChoice, useSteps } from "../widgets/step_choice";
+import { OnlySteps, StepChoice, stepsText, useSteps } from "../widgets/step_choice";
 import { categoryTitle, deviceTitle, type Stretch } from "./memory_words";
 import { MemoryBlocks, MemoryStatistics } from "./memory_tables";
 import { Peak } from "./peak";
@@ -55,17 +55,16 @@ function Device(props: ViewProps & { memory: MemoryReply }) {
 	const [list, setList] = useParam("list", "blocks");
 	const device = chosenDevice(memory, wanted);
 	const drawn = stretchOf(route.value.params);
-	const steps = useSteps();
-	const [reach, setReach] = useParam("curve");
+	const [selected] = useParam("steps");
 	const timeline = useReply<TimelineReply>(source, `traces/${trace.id}/timeline`);
+	const opening = selected === "" && drawn.from === undefined ? openingOf(timeline, device.peak_time_ns) : undefined;
+	const steps = useSteps() ?? opening;
 	const stretch = drawn.from === undefined ? { steps } : drawn;
 	const at = momentOf(route.value.params);
-	// A report only has the replies for the complete trace.
 	const live = source.kind === "http";
-	const parted = live && (at !== undefined || drawn.from !== undefined || steps !== undefined);
+	const parted = at !== undefined || drawn.from !== undefined || steps !== undefined;
 	const asked = useReply<MemoryReply>(source, parted ? `traces/${trace.id}/memory` : undefined, at === undefined ? { ...stretch } : { at });
 	const moment: Reply<MemoryReply> = parted ? asked : { state: "ready", data: memory };
-	const opening = reach !== "all" && drawn.from === undefined && steps === undefined ? openingOf(timeline, device.peak_time_ns) : undefined;
 	const chosen = moment.state === "ready" ? moment.data.devices.find((each) => each.device === device.device) : undefined;
 	return (
 		<>
@@ -78,7 +77,7 @@ function Device(props: ViewProps & { memory: MemoryReply }) {
 						onChange={setDevice}
 					/>
 				)}
-				<StepChoice source={source} trace={trace} />
+				{drawn.from === undefined && <StepChoice source={source} trace={trace} opening={opening} opens />}
 				{drawn.from !== undefined && drawn.to !== undefined && (
 					<>
 						<span>{`${formatMoment(drawn.from)} to ${formatMoment(drawn.to)}`}</span>
@@ -86,18 +85,11 @@ function Device(props: ViewProps & { memory: MemoryReply }) {
 							in the timeline
 						</TimelineLink>
 						<button type="button" onClick={() => setParams({ from: undefined, to: undefined })}>
-							Whole trace
+							Zoom out
 						</button>
 					</>
 				)}
-				{opening && (
-					<>
-						<span>The curve shows the steps.</span>
-						<button type="button" title="Also show the time before and after the steps" onClick={() => setReach("all")}>
-							Show all
-						</button>
-					</>
-				)}
+				{opening !== undefined && <OnlySteps />}
 				{live && at !== undefined && (
 					<button type="button" onClick={() => setParams({ at: undefined })}>
 						Show the peak
@@ -111,7 +103,7 @@ function Device(props: ViewProps & { memory: MemoryReply }) {
 					))}
 				</ul>
 			)}
-			{timeline.state !== "loading" && <Curve {...props} device={device} stretch={opening ?? stretch} marked={chosen} chosen={at !== undefined} />}
+			{timeline.state !== "loading" && <Curve {...props} device={device} stretch={stretch} marked={chosen} chosen={at !== undefined} />}
 			<Await reply={moment} what="what holds memory">
 				{() =>
 					chosen && (
@@ -120,7 +112,7 @@ function Device(props: ViewProps & { memory: MemoryReply }) {
 							categories={memory.categories}
 							peak={chosen.peak}
 							time_ns={chosen.peak_time_ns}
-							title={at !== undefined ? "Memory" : parted ? "Peak of this range" : "Peak"}
+							title={at !== undefined ? "Memory" : parted && opening === undefined ? "Peak of this range" : "Peak"}
 						/>
 					)
 				}
@@ -136,7 +128,10 @@ function Device(props: ViewProps & { memory: MemoryReply }) {
 					onChange={setList}
 				/>
 				{list === "operators" ? (
-					<MemoryStatistics source={source} trace={trace} device={device.device} />
+					<>
+						{drawn.from !== undefined && <p class="soft">{`Of ${steps === undefined ? "the whole trace" : stepsText(steps)}, not only of the range above.`}</p>}
+						<MemoryStatistics source={source} trace={trace} device={device.device} steps={steps} />
+					</>
 				) : (
 					<MemoryBlocks source={source} trace={trace} device={device.device} stretch={stretch} />
 				)}
@@ -145,12 +140,11 @@ function Device(props: ViewProps & { memory: MemoryReply }) {
 	);
 }
 
-/** Returns the time range that the curve shows first: like the timeline, the steps if they are a small part of the trace, unless
- * the peak is outside of them. */
-function openingOf(timeline: Reply<TimelineReply>, peak: number | null): Stretch | undefined {
+/** Returns the steps that the view shows first: all, if they are a small part of the trace, unless the peak is outside of them. */
+function openingOf(timeline: Reply<TimelineReply>, peak: number | null): string | undefined {
 	if (timeline.state !== "ready") return undefined;
 	const { opening } = timeline.data;
-	return opening && peak !== null && opening.from_ns <= peak && peak <= opening.to_ns ? { from: opening.from_ns, to: opening.to_ns } : undefined;
+	return opening && peak !== null && opening.from_ns <= peak && peak <= opening.to_ns ? opening.steps : undefined;
 }
 
 function stretchOf(params: ReadonlyMap<string, string>): Stretch {

@@ -9,7 +9,6 @@ import { moduleName } from "../format/module_name";
 import { formatCount } from "../format/units";
 import { Await } from "../widgets/await";
 import { baseName, SourceLink, timelineHref } from "../widgets/links";
-import { useSteps } from "../widgets/step_choice";
 import { Table } from "../widgets/table";
 import type { Column } from "../widgets/table_model";
 import { categoryTitle, type Stretch } from "./memory_words";
@@ -95,8 +94,8 @@ function viewDevice(device: string): string {
 	return device.toUpperCase().replace("CUDA", "GPU").replace(":", "");
 }
 
-export function MemoryStatistics({ source, trace, device }: TableProps) {
-	const reply = useReply<MemoryViewReply>(source, `traces/${trace.id}/views`, { parts: "memory", steps: useSteps() });
+export function MemoryStatistics({ source, trace, device, steps }: TableProps & { steps: string | undefined }) {
+	const reply = useReply<MemoryViewReply>(source, `traces/${trace.id}/views`, { parts: "memory", steps });
 	return (
 		<Await reply={reply} what="the operators">
 			{({ memory }) => (

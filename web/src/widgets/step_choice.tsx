@@ -50,7 +50,7 @@ interface StepViewProps<T> extends Pick<ViewProps, "source" | "trace"> {
 
 /** A view of the server's reply for the selected steps. It opens on the steps, unless these are nearly all of the trace. */
 export function StepView<T>({ source, trace, path, query, what, tools, children }: StepViewProps<T>) {
-	const [chosen, setChosen] = useParam("steps");
+	const [chosen] = useParam("steps");
 	const asked = useSteps();
 	const opening = useOpening(source, trace, chosen === "");
 	const reply = useReply<T>(source, opening.loading ? undefined : `traces/${trace.id}/${path}`, { ...query, steps: asked ?? opening.steps });
@@ -59,19 +59,25 @@ export function StepView<T>({ source, trace, path, query, what, tools, children 
 			<div class="tools">
 				{tools}
 				<StepChoice source={source} trace={trace} opening={opening.steps} opens />
-				{opening.steps !== undefined && (
-					<span class="keep">
-						{"Only the steps are shown. "}
-						<button type="button" title="Also show the time before and after the steps" onClick={() => setChosen(ALL)}>
-							Show all
-						</button>
-					</span>
-				)}
+				{opening.steps !== undefined && <OnlySteps />}
 			</div>
 			<Await reply={reply} what={what}>
 				{children}
 			</Await>
 		</div>
+	);
+}
+
+/** What a view says that opens on the steps. */
+export function OnlySteps() {
+	const [, setChosen] = useParam("steps");
+	return (
+		<span class="keep">
+			{"Only the steps are shown. "}
+			<button type="button" title="Also show the time before and after the steps" onClick={() => setChosen(ALL)}>
+				Show all
+			</button>
+		</span>
 	);
 }
 
@@ -82,9 +88,11 @@ interface StepChoiceProps {
 	opening?: string | undefined;
 	/** The view opens on the steps. */
 	opens?: boolean;
+	/** What the view covers without a selection. */
+	all?: string;
 }
 
-export function StepChoice({ source, trace, opening, opens }: StepChoiceProps) {
+export function StepChoice({ source, trace, opening, opens, all = "Whole trace" }: StepChoiceProps) {
 	const reply = useReply<TimelineReply>(source, `traces/${trace.id}/timeline`);
 	const [, setChosen] = useParam("steps");
 	const chosen = useSteps() ?? opening ?? "";
@@ -104,7 +112,7 @@ export function StepChoice({ source, trace, opening, opens }: StepChoiceProps) {
 			<label>
 				Steps{" "}
 				<select value={first} onChange={(event) => setChosen(event.currentTarget.value || (opens ? ALL : undefined))}>
-					<option value="">Whole trace</option>
+					<option value="">{all}</option>
 					{options(numbers)}
 				</select>
 			</label>

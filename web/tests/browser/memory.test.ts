@@ -8,7 +8,7 @@ import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { MemoryReply, TableReply } from "../../src/data/replies";
 import { launch, Tab } from "./browser";
-import { expectShows } from "./grid";
+import { expectShows, readGrid } from "./grid";
 import { printed, recorded, Server } from "./server";
 
 let browser: Browser;
@@ -46,28 +46,27 @@ afterAll(async () => {
 	rmSync(folder, { recursive: true });
 });
 
-/** Returns the range of the first curve that a page requests. */
-async function rangeOf(records: string, follow?: (tab: Tab) => Promise<void>): Promise<[string | null, string | null]> {
-	const tab = await Tab.open(browser, "about:blank");
-	const request = () => tab.page.waitForRequest(/memory\/curve/);
-	let asked = request();
-	await tab.page.goto(server.at("memory", server.trace(records)));
-	await tab.page.locator(".line-chart .u-over").waitFor();
-	await asked;
-	if (follow) {
-		asked = request();
-		await follow(tab);
-	}
-	const { searchParams } = new URL((await asked).url());
+test("everything in the view opens on the steps after a long import, unless the peak is elsewhere", async () => {
+	const tab = await Tab.open(browser, server.at("memory", server.trace("steps.pt")));
+	const { page } = tab;
+	const menu = page.locator(".step-choice select").first();
+	const sizes = async () => (await readGrid(page, "Allocations")).rows.map((row) => row.bytes);
+	await page.getByText("Only the steps are shown.").waitFor();
+	expect(await menu.inputValue()).toBe("0");
+	expect(await page.getByText("Whole trace").filter({ visible: true }).count()).toBe(0);
+	expect(await sizes()).toEqual(["8.00 KiB", "4.00 KiB"]);
+	expect(await page.locator("h2", { hasText: "Peak: " }).innerText()).toContain("12.0 KiB at 10.200 ms");
+	await tab.shot("memory-steps");
+	await page.getByRole("button", { name: "Show all" }).click();
+	await page.getByText("Only the steps are shown.").waitFor({ state: "detached" });
+	expect(await menu.inputValue()).toBe("");
+	expect(await page.locator("h2", { hasText: "Peak: " }).innerText()).toContain("12.0 KiB at 10.200 ms");
+	await page.goto(server.at("memory", server.trace("import.pt")));
+	await page.locator("h2", { hasText: "Peak: " }).waitFor();
+	expect(await menu.inputValue()).toBe("");
+	expect(await page.getByText("Only the steps are shown.").count()).toBe(0);
 	await tab.close();
-	return [searchParams.get("from"), searchParams.get("to")];
-}
-
-test("the curve opens on the steps after a long import, unless the peak is elsewhere", async () => {
-	expect(await rangeOf("steps.pt")).toEqual(["9900000", "12000000"]);
-	const whole = [null, null];
-	expect(await rangeOf("steps.pt", (tab) => tab.page.getByRole("button", { name: "Show all" }).click())).toEqual(whole);
-	expect(await rangeOf("import.pt")).toEqual(whole);
+	tab.expectQuiet();
 });
 
 test("without memory records, the overview shows no peak, and the view says that it is estimated", async () => {

@@ -122,14 +122,23 @@ describe.each(["server", "report"])("%s", (where) => {
 		tab.expectQuiet();
 	});
 
-	test("the curve of memory opens on the steps, and a click shows the whole trace", async () => {
+	test("memory opens on the steps, and a click shows the whole trace", async () => {
 		const tab = await Tab.open(browser, at("memory"));
-		const curve = tab.page.locator(".line-chart .u-over");
-		await tab.page.getByText("The curve shows the steps.").waitFor();
-		await curve.waitFor();
-		await tab.page.getByRole("button", { name: "Show all" }).click();
-		await expect.poll(() => tab.page.getByText("The curve shows the steps.").count()).toBe(0);
-		await curve.waitFor();
+		const allocations = tab.page.getByRole("grid", { name: "Allocations" });
+		const note = tab.page.getByText("Only the steps are shown.");
+		const menu = tab.page.locator(".step-choice select").first();
+		for (const whole of [false, true]) {
+			await tab.page.locator(".line-chart .u-over").waitFor();
+			await tab.page.locator("h2", { hasText: "Peak: " }).waitFor();
+			await allocations.waitFor();
+			expect(await note.count()).toBe(whole ? 0 : 1);
+			expect(await menu.locator("option:checked").textContent()).toBe(whole ? "Whole trace" : where === "server" ? "0" : "0 to 3");
+			await tab.page.getByRole("button", { name: "By operator" }).click();
+			await tab.page.getByText("No operator allocates on this device.").or(tab.page.getByRole("grid", { name: "Memory by operator" })).waitFor();
+			await tab.page.getByRole("group", { name: "Table" }).getByRole("button", { name: "Allocations" }).click();
+			if (!whole) await tab.page.getByRole("button", { name: "Show all" }).click();
+			await note.waitFor({ state: "detached" });
+		}
 		expect(await tab.page.getByText("This is not in the report").count()).toBe(0);
 		await tab.close();
 		tab.expectQuiet();
