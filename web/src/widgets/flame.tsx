@@ -64,6 +64,7 @@ export function Flame(props: FlameProps) {
 	const found = useMemo(() => findNodes(root, find), [root, find]);
 	const deepest = boxes.reduce((most, box) => Math.max(most, box.depth), 0);
 	const height = (deepest + 1) * ROW + 2;
+	const top = (box: Box) => (props.inverted ? deepest - box.depth : box.depth) * ROW + 1;
 	const drawn = useMemo(() => new Set(boxes.map((box) => box.node)), [boxes]);
 	const focus = active && drawn.has(active) ? active : zoomed;
 
@@ -120,13 +121,19 @@ export function Flame(props: FlameProps) {
 								color={colorOf(box.node)}
 								found={found.nodes.has(box.node)}
 								dim={find !== "" && !found.nodes.has(box.node)}
-								y={(props.inverted ? deepest - box.depth : box.depth) * ROW + 1}
+								y={top(box)}
 								above={box.above}
 								tabbed={box.node === focus && box.merged === 0}
 								onZoom={() => zoomTo(box.merged > 0 ? box.node.parent! : box.node)}
 								onHover={setHover}
 							/>
 						))}
+						{/* Not in the boxes, whose labels have the complete names. */}
+						<g class="flame-texts" aria-hidden="true">
+							{boxes.map((box, i) => (
+								<BoxText key={i} box={box} width={width} y={top(box)} />
+							))}
+						</g>
 					</svg>
 				)}
 			</div>
@@ -172,11 +179,7 @@ interface BoxProps {
 
 function FlameBox(props: BoxProps) {
 	const { box, width, y } = props;
-	const x = box.from * width;
-	const wide = Math.max(0.5, box.width * width - 1);
-	const room = Math.floor((wide - 6) / CHARACTER);
-	const name = frameName(box.node);
-	const label = box.merged > 0 ? `${box.merged} narrow frames` : name;
+	const label = box.merged > 0 ? `${box.merged} narrow frames` : moduleName(frameName(box.node));
 	const kind = props.found ? " found" : props.dim ? " dim" : "";
 	return (
 		<g
@@ -190,13 +193,22 @@ function FlameBox(props: BoxProps) {
 			onMouseMove={(event) => props.onHover({ item: box.node, x: event.clientX, y: event.clientY })}
 			onMouseLeave={() => props.onHover(undefined)}
 		>
-			<rect x={x} y={y} width={wide} height={ROW - 1} rx={1.5} style={{ fill: box.merged > 0 ? "var(--kind-other)" : props.color }} />
-			{room >= 3 && box.merged === 0 && (
-				<text x={x + 4} y={y + 13} aria-hidden="true">
-					{shorten(name, room)}
-				</text>
-			)}
+			<rect x={box.from * width} y={y} width={widthOf(box, width)} height={ROW - 1} rx={1.5} style={{ fill: box.merged > 0 ? "var(--kind-other)" : props.color }} />
 		</g>
+	);
+}
+
+function widthOf(box: Box, width: number): number {
+	return Math.max(0.5, box.width * width - 1);
+}
+
+function BoxText({ box, width, y }: { box: Box; width: number; y: number }) {
+	const room = Math.floor((widthOf(box, width) - 6) / CHARACTER);
+	if (room < 3 || box.merged > 0) return null;
+	return (
+		<text x={box.from * width + 4} y={y + 13}>
+			{shorten(frameName(box.node), room)}
+		</text>
 	);
 }
 

@@ -8,7 +8,7 @@ import { violations } from "./axe";
 import { launch, Tab } from "./browser";
 import { recorded, Server, type Served, shared } from "./server";
 
-const VIEWS = ["traces", "overview", "advice", "operators", "kernels", "roofline", "memory", "modules", "model", "stacks", "source", "distributed", "analyses", "diff", "info"];
+const VIEWS = ["traces", "overview", "advice", "timeline", "operators", "kernels", "roofline", "memory", "modules", "model", "stacks", "source", "distributed", "analyses", "diff", "info"];
 
 let browser: Browser;
 let server: Server;

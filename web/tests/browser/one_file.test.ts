@@ -124,7 +124,7 @@ describe.runIf(shared)("a run of two ranks", () => {
 		const { rows } = await readGrid(tab.page, "Collective operations");
 		expect(rows).toHaveLength(wanted.workers.reduce((sum, worker) => sum + wanted.ops[worker]!.length, 0));
 		for (const row of rows) {
-			const operation = wanted.ops[row.worker!]!.find((each) => each.name === row.name)!;
+			const operation = wanted.ops[wanted.workers.find((worker) => row.worker!.includes(worker))!]!.find((each) => each.name === row.name)!;
 			expectShows(row.data_transfer!, operation.data_transfer, `${row.name} of ${row.worker}`);
 		}
 		for (const view of ["advice", "analyses"]) {
