@@ -13,7 +13,7 @@
 
 RESULT_OPTIONAL(module_get_call, struct ops_module_row, !row->calls, llround((double)row->total[OPS_MODULE_HOST] / (double)row->calls))
 RESULT_OPTIONAL(module_get_step, struct ops_module_row, isnan(row->step_ns), llround(row->step_ns))
-RESULT_GETTER(module_get_percent, struct ops_module_row, number, result_round(100 * row->share, 2))
+RESULT_GETTER(module_get_percent, struct ops_module_row, number, result_round(100 * row->share, PERCENT_DECIMALS))
 
 /* For rows that are struct ops_module_row. */
 #define MODULE_FIGURES \

@@ -212,5 +212,7 @@ struct ops_string result_cell_text(const struct result_column *column, const voi
 char *result_short_number(char *to, double value);
 /* Rounds to `decimals` decimals; halves are rounded to even. */
 double result_round(double value, int decimals);
+/* Decimals of percentages as data: enough that rounding them again, to three digits, gives what the value itself gives. */
+#define PERCENT_DECIMALS 6
 
 #endif

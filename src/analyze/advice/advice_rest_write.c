@@ -148,6 +148,11 @@ void advice_rest_describe(const struct advice_report *report, const struct advic
 
 /* --- JSON ------------------------------------------------------------------------------------------------------------- */
 
+static double rest_percent(double percent)
+{
+	return result_round(percent, PERCENT_DECIMALS);
+}
+
 static void write_line(const struct advice_report *report, const struct advice_rest_line *line, struct ops_json_writer *json)
 {
 	struct ops_buffer operators = {0}, text = {0};
@@ -158,11 +163,11 @@ static void write_line(const struct advice_report *report, const struct advice_r
 		.waits_for = result_text_or_null(line->waits_for), .tensor = result_text_or_null(line->tensor),
 		.unusual = result_text_or_null(line->unusual), .line = line->where.line ? line->where.line : RESULT_NULL,
 		.trace = has_row ? line->where.trace : RESULT_NULL, .row = has_row ? line->where.row : RESULT_NULL,
-		.percent = result_round(line->pct, 2), .ms = result_round(line->ns / 1e6, 4), .device = result_round(line->kinds[REST_DEVICE], 2),
-		.working = result_round(line->kinds[REST_OPERATORS], 2), .python = result_round(line->kinds[REST_PYTHON], 2),
-		.waiting = result_round(line->kinds[REST_WAITING], 2), .communication = result_round(line->kinds[REST_COMMUNICATION], 2),
-		.idle = result_round(line->kinds[REST_IDLE], 2), .outside = result_round(line->kinds[REST_OUTSIDE], 2),
-		.calls = result_round(line->calls, 2), .roof = result_round(line->roof_pct, 2)};
+		.percent = rest_percent(line->pct), .ms = result_round(line->ns / 1e6, 4), .device = rest_percent(line->kinds[REST_DEVICE]),
+		.working = rest_percent(line->kinds[REST_OPERATORS]), .python = rest_percent(line->kinds[REST_PYTHON]),
+		.waiting = rest_percent(line->kinds[REST_WAITING]), .communication = rest_percent(line->kinds[REST_COMMUNICATION]),
+		.idle = rest_percent(line->kinds[REST_IDLE]), .outside = rest_percent(line->kinds[REST_OUTSIDE]),
+		.calls = result_round(line->calls, 2), .roof = rest_percent(line->roof_pct)};
 
 	append_operators(line, &operators);
 	advice_rest_describe(report, line, &text);

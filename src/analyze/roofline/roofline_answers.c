@@ -56,7 +56,7 @@ struct answer_row {
 	 .about = "Lower bound of the time, from FLOPs and bytes", .nullable = true, FIELD(roof_ns)}, \
 	{.name = "avoidable_us", .type = RESULT_TIME, .title = "Avoidable", .about = "Time above the lower bound", \
 	 .nullable = true, FIELD(avoidable_ns)}, \
-	{.name = "percent_of_roof", .type = RESULT_PERCENT, .priority = RESULT_MAJOR, .title = "Of the roof", \
+	{.name = "percent_of_roof", .type = RESULT_PERCENT, .unbounded = true, .priority = RESULT_MAJOR, .title = "Of the roof", \
 	 .about = "Time at the roof by the time of the calls", .nullable = true, FIELD(percent)}
 
 RESULT_GETTER(roofline_answers_get_bar, struct answer_row, number, row->percent / 100)

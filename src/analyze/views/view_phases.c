@@ -126,7 +126,7 @@ void view_phases_write(const struct ops_views *views, const struct view_step_pha
 	ops_json_member_open(json, "average_pct", '{');
 	for (int phase = 0; phase < OPS_PHASE_COUNT; phase++) {
 		ops_json_member_number(json, ops_phase_name((enum ops_phase)phase),
-		                       phases->total_ns > 0 ? rint(10000 * phases->host_ns[phase] / phases->total_ns) / 100 : (double)NAN);
+		                       phases->total_ns > 0 ? 100 * phases->host_ns[phase] / phases->total_ns : (double)NAN);
 	}
 	ops_json_close(json, '}');
 	view_phases_write_averages(json, "average_operators", phases->operators_ns, -1);

@@ -581,7 +581,7 @@ static void view_steps_write_averages(const struct ops_views *views, step_time *
 		double part_ns = average_ns(views, time, (enum view_category)c);
 
 		assert(part_ns >= 0 && part_ns <= total_ns * (1 + 1e-6));
-		ops_json_member_number(json, names[c], total_ns > 0 ? rint(10000 * part_ns / total_ns) / 100 : (double)NAN);
+		ops_json_member_number(json, names[c], total_ns > 0 ? 100 * part_ns / total_ns : (double)NAN);
 	}
 	ops_json_close(json, '}');
 }

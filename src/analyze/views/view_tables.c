@@ -27,10 +27,10 @@ static const struct ops_views *open_views(const struct run_rows *rows, const str
 
 /* --- kernels -------------------------------------------------------------------------------------------------------- */
 
-RESULT_GETTER(get_kernel_percent, struct view_kernel_row, number, result_round(100 * row->share, 2))
+RESULT_GETTER(get_kernel_percent, struct view_kernel_row, number, result_round(100 * row->share, PERCENT_DECIMALS))
 RESULT_GETTER(get_kernel_mean, struct view_kernel_row, integer, row->calls ? llround((double)row->total_ns / (double)row->calls) : 0)
 RESULT_GETTER(get_blocks_per_sm, struct view_kernel_row, number, row->total_ns > 0 ? result_round(row->blocks_per_sm, 2) : (double)NAN)
-RESULT_GETTER(get_occupancy, struct view_kernel_row, number, row->total_ns > 0 ? result_round(row->occupancy_pct, 2) : (double)NAN)
+RESULT_GETTER(get_occupancy, struct view_kernel_row, number, row->total_ns > 0 ? result_round(row->occupancy_pct, PERCENT_DECIMALS) : (double)NAN)
 RESULT_GETTER(get_tensor_cores, struct view_kernel_row, text, ops_string_of(row->tensor_cores ? "yes" : "no"))
 
 RESULT_OPTIONAL(get_kernel_step, struct view_kernel_row, isnan(row->step_ns), llround(row->step_ns))
@@ -86,7 +86,7 @@ enum ops_code kernels_fill(const struct run_rows *rows, const struct ops_trace *
 	return done ? OPS_OK : ops_fault_memory(error);
 }
 
-RESULT_GETTER(get_category_percent, struct view_category_row, number, result_round(100 * row->share, 2))
+RESULT_GETTER(get_category_percent, struct view_category_row, number, result_round(100 * row->share, PERCENT_DECIMALS))
 RESULT_GETTER(get_category_step_calls, struct view_category_row, number, result_round(row->step_calls, 2))
 RESULT_OPTIONAL(get_category_step, struct view_category_row, isnan(row->step_ns), llround(row->step_ns))
 
@@ -161,7 +161,7 @@ RESULT_OPTIONAL(get_share_blocks, struct share_row, !row->share.blocks, row->sha
 
 static double view_tables_percent_of(int64_t bytes, int64_t all)
 {
-	return all > 0 ? result_round(100 * (double)bytes / (double)all, 2) : (double)NAN;
+	return all > 0 ? result_round(100 * (double)bytes / (double)all, PERCENT_DECIMALS) : (double)NAN;
 }
 
 RESULT_GETTER(get_share_percent, struct share_row, number, view_tables_percent_of(row->share.bytes, row->peak->bytes))

@@ -18,7 +18,7 @@ export function Breakdown({ parts, average, percent, whole }: BreakdownProps) {
 		<>
 			<div class="whole" aria-hidden="true">
 				{parts.map((part) => (
-					<span key={part.id} title={`${part.title}: ${percent[part.id]} %`} style={{ flexGrow: percent[part.id] ?? 0, background: part.color }} />
+					<span key={part.id} title={`${part.title}: ${formatPercent(percent[part.id])}`} style={{ flexGrow: percent[part.id] ?? 0, background: part.color }} />
 				))}
 			</div>
 			<table class="list">

@@ -73,8 +73,8 @@ function Figures({ source, trace, views }: { source: DataSource; trace: TraceEnt
 	const { average } = breakdown;
 	const first = apart === null ? "" : `; median, mean and p95 leave out the first, ${formatUs(rows[0]!.total)}`;
 	const step = from === "iterations" ? "iteration" : "step";
-	const busiest = views.gpus.reduce<Gpu | undefined>((best, gpu) => ((gpu.utilization_ratio ?? 0) > (best?.utilization_ratio ?? -1) ? gpu : best), undefined);
-	const gpuNote = views.gpus.length > 1 ? `the busiest of ${views.gpus.length}` : (deviceName(views, busiest?.id) ?? "of all steps");
+	const busy = average.total > 0 ? (average.kernel + average.memcpy + average.memset + average.communication) / average.total : 0;
+	const gpus = views.gpus.length > 1 ? `any of ${views.gpus.length} GPUs` : deviceName(views, views.gpus[0]?.id);
 	return (
 		<Cards>
 			{from === "none" || rows.length < 2 ? (
@@ -100,14 +100,14 @@ function Figures({ source, trace, views }: { source: DataSource; trace: TraceEnt
 				/>
 			)}
 			<PeakMemory source={source} trace={trace} />
-			{busiest && (
+			{views.gpus.length > 0 && (
 				<Card
 					title="GPU busy"
-					figure={percent(busiest.utilization_ratio)}
-					share={busiest.utilization_ratio}
-					note={gpuNote}
-					tone={(busiest.utilization_ratio ?? 1) < 0.5 ? "warn" : undefined}
-					about="The share of the steps' time in which kernels run on it"
+					figure={percent(busy)}
+					share={busy}
+					note={`of the ${wholeOf(views).toLowerCase()}, idle ${percent(1 - busy)}${gpus ? `; ${gpus}` : ""}`}
+					tone={busy < 0.5 ? "warn" : undefined}
+					about="Busy: kernels, communication, copies or fills run. Idle: none of them"
 				/>
 			)}
 			{views.tensor_cores.used_ratio !== null && views.flags.has_kernel && (
@@ -160,11 +160,18 @@ function deviceName(views: OverviewReply, id: number | undefined): string | unde
 	return views.devices.find((device) => device.id === id)?.name;
 }
 
+/** Returns the name of the time that the breakdown is about. */
+function wholeOf({ steps: { from, rows } }: OverviewReply): string {
+	if (from === "none") return "Whole recording";
+	const single = from === "iterations" ? "Iteration" : "Step";
+	return rows.length > 1 ? `Mean ${single.toLowerCase()}` : single;
+}
+
 function StepTime({ views }: { views: OverviewReply }) {
 	return (
 		<section class="panel" aria-label="Where the time goes">
 			<h2>{views.steps.from === "none" ? "Where the time goes" : "Where a step’s time goes"}</h2>
-			<Breakdown parts={usedParts(stepParts, views.steps.breakdown.rows)} average={views.steps.breakdown.average} percent={views.steps.breakdown.average_pct} whole={views.steps.from === "none" ? "Whole recording" : views.steps.rows.length > 1 ? (views.steps.from === "iterations" ? "Mean iteration" : "Mean step") : "Step"} />
+			<Breakdown parts={usedParts(stepParts, views.steps.breakdown.rows)} average={views.steps.breakdown.average} percent={views.steps.breakdown.average_pct} whole={wholeOf(views)} />
 		</section>
 	);
 }
@@ -239,7 +246,7 @@ const GPU_COLUMNS: Column<Gpu & { device: Device | undefined }>[] = [
 	{ id: "name", title: "Name", kind: "text", wide: true, value: (gpu) => gpu.device?.name ?? null },
 	{ id: "memory", title: "Memory", kind: "bytes", value: (gpu) => gpu.device?.total_memory ?? null },
 	{ id: "capability", title: "Compute capability", kind: "text", value: (gpu) => gpu.device?.compute_capability ?? null },
-	{ id: "busy", title: "Busy", kind: "share", bar: true, value: (gpu) => gpu.utilization_ratio, about: "The share of the steps' time in which kernels run" },
+	{ id: "kernels", title: "Kernels", kind: "share", bar: true, value: (gpu) => gpu.utilization_ratio, about: "The share of the time from the first to the last step in which kernels run" },
 	{ id: "sm", title: "SM efficiency", kind: "share", value: (gpu) => gpu.est_sm_efficiency_ratio, about: "Share of the multiprocessors that the blocks of kernels fill, over the steps' time (estimated)" },
 	{ id: "occupancy", title: "Occupancy", kind: "pct", value: (gpu) => gpu.est_achieved_occupancy_pct, about: "Share of the possible warps that are active while kernels run (estimated)" },
 	{ id: "tensor", title: "Tensor cores", kind: "share", value: (gpu) => gpu.tensor_core_time_ratio, about: "The share of kernel time that is on tensor cores" },
@@ -265,10 +272,10 @@ function Utilization({ gpu }: { gpu: Gpu }) {
 	const times = timeline.values.map((_, i) => i * width);
 	return (
 		<LineChart
-			title={`GPU ${gpu.id} busy over time`}
+			title={`Kernels on GPU ${gpu.id} over time`}
 			about={`the share of each ${timeline.bucket.replace(/us$/, "µs")}`}
 			times={[...times, timeline.end - timeline.start]}
-			series={[{ id: "busy", title: "busy", color: "var(--kind-kernel)", stacked: true, values: [...timeline.values, timeline.values[timeline.values.length - 1]!] }]}
+			series={[{ id: "kernels", title: "kernels run", color: "var(--kind-kernel)", stacked: true, values: [...timeline.values, timeline.values[timeline.values.length - 1]!] }]}
 			kind="share"
 			most={1}
 			stepped

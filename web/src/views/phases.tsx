@@ -25,7 +25,7 @@ export function PhaseTime({ views, phases }: { views: OverviewReply; phases: Pha
 			<h2>{views.steps.from === "none" ? "Phases, on the host" : "Phases of a step, on the host"}</h2>
 			<div class="whole" aria-hidden="true">
 				{used.map((phase) => (
-					<span key={phase.id} title={`${phase.title}: ${average_pct[phase.id]} %`} style={{ flexGrow: average_pct[phase.id], background: phase.color }} />
+					<span key={phase.id} title={`${phase.title}: ${formatPercent(average_pct[phase.id])}`} style={{ flexGrow: average_pct[phase.id], background: phase.color }} />
 				))}
 			</div>
 			<table class="list phases">

@@ -19,11 +19,10 @@ export function isSmallRun(run: readonly TraceEntry[]): boolean {
 	return run.length <= RANKS_MOST && run.reduce((sum, trace) => sum + trace.bytes, 0) <= BYTES_MOST;
 }
 
-/** Returns the two traces to compare: those of the address; by default the open one and the one before it in the list, or the first two, as in
- * `opstrobe serve BASE NEW`. */
+/** Returns the two traces to compare: those of the address; by default the first one of the list, as in `opstrobe serve BASE NEW`,
+ * and the open one. */
 export function sidesOf<T extends { id: string }>(open: T, traces: readonly T[], base: string, to: string): { base?: T | undefined; now?: T | undefined } {
-	const from = traces.find((each) => each.id === base);
-	const others = traces.filter((each) => each !== (from ?? traces[0]));
-	const now = others.find((each) => each.id === to) ?? others.find((each) => each === open) ?? others[0];
-	return { base: from ?? (now && traces[traces.indexOf(now) - 1]), now };
+	const from = traces.find((each) => each.id === base) ?? traces[0];
+	const others = traces.filter((each) => each !== from);
+	return { base: from, now: others.find((each) => each.id === to) ?? others.find((each) => each === open) ?? others[0] };
 }

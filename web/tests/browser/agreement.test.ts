@@ -83,6 +83,12 @@ async function viewsOfSteps(path: string, trace: Served, steps: string): Promise
 	return (await printedMeanwhile("views", part)) as Views;
 }
 
+/** The shares that the command prints of the parts of the average step, or of its phases. */
+function sharesIn(text: string, title: string): string[] {
+	const [, block = ""] = new RegExp(`^(?:${title}) .*share.*\\n((?:.+\\n)*)`, "m").exec(text) ?? [];
+	return [...block.matchAll(/ (<?[\d.,]+ %)/g)].map(([, share = ""]) => share);
+}
+
 async function checkOverview(tab: Tab, path: string, trace: Served, views: Views, peaks: number[]): Promise<void> {
 	const { steps } = views;
 	await go(tab, "overview", trace);
@@ -99,15 +105,18 @@ async function checkOverview(tab: Tab, path: string, trace: Served, views: Views
 		expectShows(p95, steps.p95!, "p95");
 	}
 	if (peaks.length > 0) expectShows(await card("Memory at the peak").locator(".card-figure").innerText(), Math.max(...peaks), "the peak");
+	const text = await callMeanwhile("views", path);
 	const tables = [
-		["part", steps.breakdown],
-		["phase", steps.phases],
+		["part", steps.breakdown, "average step|parts"],
+		["phase", steps.phases, "phases of a step, on the host|phases, on the host"],
 	] as const;
-	for (const [kind, table] of tables) {
+	for (const [kind, table, title] of tables) {
 		const rows = await tab.page.locator(`tr[data-${kind}]`).evaluateAll((rows, kind) => rows.map((row) => [row.getAttribute(`data-${kind}`) ?? "", ...[...row.querySelectorAll("td")].map((cell) => cell.textContent)]), kind);
 		const average = (table?.average ?? {}) as Record<string, number>;
 		const percent = (table?.average_pct ?? {}) as Record<string, number | null>;
 		expect(rows.length > 0, `${kind}s of ${trace.name}`).toBe(kind === "part" || average.total! > 0);
+		const isSome = (share: string | null | undefined) => share !== "0 %" && share !== "–";
+		expect(rows.flatMap(([name, , share = ""]) => (name !== "total" && isSome(share) ? share : [])), `shares of ${kind}s`).toEqual(sharesIn(text, title).filter(isSome));
 		for (const [name = "", time = "", share = ""] of rows) {
 			expectShows(time, average[name]!, name);
 			if (percent[name] === null) expect(share).toBe("–");

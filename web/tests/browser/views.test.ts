@@ -45,7 +45,7 @@ describe.each(TRACES)("%s", (_, path) => {
 
 	test("overview", async () => {
 		const tab = await open("overview");
-		const card = tab.page.locator(".card", { hasText: views.steps.rows.length > 1 ? "Median step" : "Step" }).locator(".card-figure");
+		const card = tab.page.locator(".card").filter({ has: tab.page.getByRole("heading", { name: views.steps.rows.length > 1 ? "Median step" : "Step", exact: true }) }).locator(".card-figure");
 		await tab.page.locator("a[data-bar]").first().waitFor();
 		expectShows(await card.innerText(), views.steps.median!, "the median step");
 		expect(await tab.page.locator(".card", { hasText: "Events" }).count()).toBe(0);
@@ -87,10 +87,19 @@ describe.each(TRACES)("%s", (_, path) => {
 		}
 		if (views.gpus.length > 0) {
 			const { rows } = await readGrid(tab.page, "GPUs");
-			expectShows(rows[0]!.busy!, (views.gpus[0]!.utilization_ratio ?? 0) * 100, "busy");
+			expectShows(rows[0]!.kernels!, (views.gpus[0]!.utilization_ratio ?? 0) * 100, "kernels");
 			expectShows(rows[0]!.occupancy!, views.gpus[0]!.est_achieved_occupancy_pct ?? 0, "occupancy");
 		}
 		const advice = printed("advise", path) as AdviceReply;
+		if (views.gpus.length === 1) {
+			// Busy and idle are all of the same time, which is that of the finding and of the list of parts.
+			const busy = tab.page.locator(".card", { hasText: "GPU busy" });
+			const { kernel, memcpy, memset, communication } = views.steps.breakdown.average_pct;
+			expectShows(await busy.locator(".card-figure").innerText(), (kernel ?? 0) + (memcpy ?? 0) + (memset ?? 0) + (communication ?? 0), "busy");
+			const [, whole, idle = ""] = /^of the (.*), idle (.* %)/.exec(await busy.locator("p.soft").innerText())!;
+			expect(whole).toBe(views.steps.rows.length > 1 ? "mean step" : "step");
+			expect(advice.findings.find(({ id }) => id === "device-idle")!.evidence).toContain(`idle for ${idle} of the steps`);
+		}
 		const [first] = advice.findings;
 		if (first) {
 			expect(advice.base.text).toContain("Percentages are shares of ");
@@ -410,7 +419,7 @@ describe.runIf(shared)("two traces", () => {
 		const { rows } = await readGrid(tab.page, "Collective operations");
 		expect(rows).toHaveLength(wanted.workers.reduce((sum, worker) => sum + wanted.ops[worker]!.length, 0));
 		for (const row of rows) {
-			const operation = wanted.ops[row.worker!]!.find((each) => each.name === row.name)!;
+			const operation = wanted.ops[wanted.workers.find((worker) => row.worker!.includes(worker))!]!.find((each) => each.name === row.name)!;
 			expectShows(row.total_latency!, operation.total_latency, "time");
 			expectShows(row.data_transfer!, operation.data_transfer, "transfer");
 			expectShows(row.total_bytes!, operation.total_bytes, "size");

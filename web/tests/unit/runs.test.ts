@@ -9,16 +9,16 @@ function sides(open: string, base = "", to = "", of = traces): string {
 	return `${found.base?.id} ${found.now?.id}`;
 }
 
-test("by default a trace is compared with the one before it in the list", () => {
-	expect(["a", "b", "c"].map((open) => sides(open))).toEqual(["a b", "a b", "b c"]);
+test("by default a trace is compared with the first one of the list, as in opstrobe diff BASE NEW", () => {
+	expect(["a", "b", "c"].map((open) => sides(open))).toEqual(["a b", "a b", "a c"]);
 	expect(sides("a", "", "", traces.slice(0, 2))).toBe("a b");
-	expect(sides("a", "", "", traces.slice(0, 1))).toBe("undefined undefined");
+	expect(sides("a", "", "", traces.slice(0, 1))).toBe("a undefined");
 });
 
 test("traces of the address are compared, whichever is open", () => {
 	expect(sides("a", "c", "b")).toBe("c b");
 	expect(sides("a", "c")).toBe("c a");
 	expect(sides("c", "c")).toBe("c a");
-	expect(sides("a", "", "c")).toBe("b c");
+	expect(sides("a", "", "c")).toBe("a c");
 	expect(sides("a", "a", "a")).toBe("a b");
 });
