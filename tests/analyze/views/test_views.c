@@ -519,10 +519,10 @@ static void tables(void **state)
 	         "kernel,k,2,80,80,80\n");
 	table_is(trace, "kernels", "{\"limit\": 1}", 2,
 	         "worker,name,calls,total_us,percent,step_us,step_calls,mean_us,min_us,max_us,blocks_per_sm,occupancy_percent,tensor_cores\n"
-	         "w1,k,2,80,57.14,40,1,40,40,40,0.25,25,no\nw2,k,2,80,57.14,40,1,40,40,40,0.25,25,no\n");
+	         "w1,k,2,80,57.142857,40,1,40,40,40,0.25,25,no\nw2,k,2,80,57.142857,40,1,40,40,40,0.25,25,no\n");
 	table_is(trace, "kernels", "{\"limit\": 1, \"by_operator\": true}", 1,
 	         "name,operator,grid,block,calls,total_us,percent,step_us,step_calls,mean_us,min_us,max_us,blocks_per_sm,occupancy_percent,"
-	         "tensor_cores\nncclDevKernel,nccl:all_reduce,None,None,1,60,42.86,30,0.5,60,60,60,0,0,no\n");
+	         "tensor_cores\nncclDevKernel,nccl:all_reduce,None,None,1,60,42.857143,30,0.5,60,60,60,0,0,no\n");
 	table_is(trace, "modules", "{\"limit\": 1}", 1,
 	         "path,class,depth,calls,parameters,percent,step_us,host_us,call_us,backward_us,device_us,backward_device_us,self_host_us,"
 	         "self_device_us,flops,cpu_memory_bytes,device_memory_bytes,cpu_allocated_bytes,cpu_peak_bytes,"
