@@ -230,9 +230,10 @@ enum advice_rest_kind {
 	REST_KINDS
 };
 
-#define REST_OPERATORS_MAX 3
+#define REST_PARTS_MAX 3
 
-struct advice_rest_operator {
+/* An operator or a module. */
+struct advice_rest_part {
 	struct ops_string name;
 	double pct;
 };
@@ -243,7 +244,8 @@ struct advice_rest_line {
 	double ns;                 /* per step */
 	double pct;                /* of the step */
 	double kinds[REST_KINDS];  /* parts of `pct` */
-	struct advice_rest_operator operators[REST_OPERATORS_MAX]; /* those with the most of it; without a name: none */
+	struct advice_rest_part operators[REST_PARTS_MAX]; /* those with the most of it; without a name: none */
+	struct advice_rest_part modules[REST_PARTS_MAX];   /* the same, if several have it */
 	double calls;              /* operators that it calls, per step, without their backward passes */
 	double roof_pct;           /* lower bound of the time of its operators by that time; NAN: unknown */
 	struct ops_string waits_for; /* state of the thread during most of its waits; "": unknown */

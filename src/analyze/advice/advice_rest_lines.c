@@ -23,6 +23,8 @@
 #define SHARE_MIN 0.5       /* minimum share of a line that has something in common */
 #define UNUSUAL_MIN 0.25    /* minimum share of a line in operators with unusual tensors */
 #define THROUGH_MIN 0.05    /* minimum share of a line of the program in a line of a library */
+#define MODULE_MIN 0.05     /* minimum share of a line in a module */
+#define ONE_MODULE 0.9      /* share of a line in a module from which on it is the only one that is named */
 
 #define ROW_MIN 0.0005      /* minimum share of a step of an operator whose tensors are examined */
 
@@ -46,10 +48,10 @@ struct rest_group {
 	struct unusual_call unusual;
 };
 
-/* The time of a group in one operator, or through one line of a library. */
+/* The time of a group in one operator, in one module, or through one line of a library. */
 struct group_part {
 	uint32_t group;
-	uint32_t id; /* of a string, or of a library site */
+	uint32_t id; /* of a string, of a text of `modules`, or of a library site */
 	double ns;
 };
 
@@ -70,7 +72,7 @@ struct rest_lines {
 	struct ops_intern modules;
 	struct ops_map numbers;
 	OPS_ARRAY(struct rest_group) groups;
-	struct group_parts operators, through;
+	struct group_parts operators, in_modules, through;
 };
 
 static double row_ns(const struct rest_lines *lines, uint32_t row)
@@ -147,7 +149,7 @@ static void release_parts(struct group_parts *parts)
 }
 
 #define PARTS_MAX 3
-_Static_assert(REST_OPERATORS_MAX <= PARTS_MAX && ADVICE_THROUGH_MAX <= PARTS_MAX, "room for the parts that are reported");
+_Static_assert(REST_PARTS_MAX <= PARTS_MAX && ADVICE_THROUGH_MAX <= PARTS_MAX, "room for the parts that are reported");
 
 /* Finds the parts of a group with the most time. Returns their number. */
 static int find_longest_parts(const struct group_parts *parts, uint32_t group, struct group_part longest[PARTS_MAX])
@@ -228,6 +230,14 @@ static void find_longest(struct rest_lines *lines, struct rest_group *group, uin
 	group->of_operator = is_operator;
 }
 
+static bool add_module(struct rest_lines *lines, uint32_t number, uint32_t row, double ns)
+{
+	struct ops_string module = ops_place_module(&lines->advice->places, row);
+	uint32_t id = module.size ? ops_intern_add(&lines->modules, module.bytes, module.size) : OPS_INTERN_NONE;
+
+	return !module.size || (id != OPS_INTERN_NONE && rest_add_part(&lines->in_modules, number, id, ns));
+}
+
 /* Adds the time of a row, without its waits, which have separate places. */
 static bool rest_add_row(struct rest_lines *lines, uint32_t row)
 {
@@ -252,6 +262,8 @@ static bool rest_add_row(struct rest_lines *lines, uint32_t row)
 			group->open_ns[rest_kind_of(lines, row)] += lines->times.part[row] * (self_ns - device_ns - waits_ns);
 	}
 	find_longest(lines, group, row);
+	if (ns > 0 && group->site != OPS_NONE && !add_module(lines, number, advice->forward[row] == OPS_NONE ? row : advice->forward[row], ns))
+		return false;
 	if (ns > 0 && advice->through[row] != OPS_NONE && !rest_add_part(&lines->through, number, advice->through[row], ns))
 		return false;
 	if (operator == OPS_NONE && !advice_is_device_work(advice, row))
@@ -512,6 +524,29 @@ static bool describe_operators(const struct rest_lines *lines, uint32_t number, 
 	return true;
 }
 
+/* Adds the modules of a line with the most time, instead of that of its longest event, unless nearly all of it is in one. */
+static bool describe_modules(const struct rest_lines *lines, uint32_t number, struct advice_rest_line *line)
+{
+	struct group_part longest[PARTS_MAX];
+	int count = find_longest_parts(&lines->in_modules, number, longest);
+	double all_ns = lines->groups.items[number].all_ns, in_modules_ns = 0, part;
+
+	for (size_t i = 0; i < lines->in_modules.count; i++)
+		in_modules_ns += lines->in_modules.items[i].group == number ? lines->in_modules.items[i].ns : 0;
+	part = in_modules_ns > all_ns ? all_ns / in_modules_ns : 1; /* findings explain the rest */
+	if (!count || part * longest[0].ns >= ONE_MODULE * all_ns)
+		return true;
+	line->where.module = (struct ops_string){"", 0};
+	for (int i = 0; i < count && part * longest[i].ns >= MODULE_MIN * all_ns; i++) {
+		struct ops_string name = ops_intern_text(&lines->modules, longest[i].id);
+
+		line->modules[i].pct = advice_percent(lines->advice, part * longest[i].ns);
+		if (!advice_report_keep(lines->advice->report, name.bytes, name.size, &line->modules[i].name))
+			return false;
+	}
+	return true;
+}
+
 /* Adds the lines of libraries through which a group has the most time. */
 static void describe_through(const struct rest_lines *lines, uint32_t number, struct advice_rest_line *line)
 {
@@ -543,7 +578,7 @@ static bool describe_group(const struct rest_lines *lines, uint32_t number, stru
 		if (group->wait_ns[state] > (waits == OPS_THREAD_STATES ? 0 : group->wait_ns[waits]))
 			waits = state;
 	describe_through(lines, number, line);
-	return advice_report_keep_where(advice->report, &line->where) && describe_operators(lines, number, line) && describe_tensors(lines, group, line) &&
+	return describe_modules(lines, number, line) && advice_report_keep_where(advice->report, &line->where) && describe_operators(lines, number, line) && describe_tensors(lines, group, line) &&
 	       rest_keep_text(advice->report, waits == OPS_THREAD_STATES ? "" : state_names[waits], &line->waits_for);
 }
 
@@ -694,6 +729,7 @@ bool advice_rest_add(const struct advice *advice, const struct advice_explanatio
 	ops_map_release(&lines.numbers);
 	OPS_ARRAY_RELEASE(&lines.groups);
 	release_parts(&lines.operators);
+	release_parts(&lines.in_modules);
 	release_parts(&lines.through);
 	return done;
 }
@@ -741,9 +777,10 @@ static void average_line(struct advice_rest_line *line, double traces)
 /* What findings explain has been subtracted from the line, not from its parts. */
 static void limit_parts(struct advice_rest_line *line)
 {
-	for (int i = 0; i < REST_OPERATORS_MAX; i++)
-		if (line->operators[i].pct > line->pct)
-			line->operators[i].pct = line->pct;
+	for (int i = 0; i < REST_PARTS_MAX; i++) {
+		line->operators[i].pct = fmin(line->operators[i].pct, line->pct);
+		line->modules[i].pct = fmin(line->modules[i].pct, line->pct);
+	}
 	for (int i = 0; i < ADVICE_THROUGH_MAX; i++)
 		if (line->through_pct[i] > line->pct)
 			line->through_pct[i] = line->pct;

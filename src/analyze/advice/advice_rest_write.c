@@ -16,7 +16,7 @@
 #define KIND_MIN 0.1  /* minimum share of a line of a kind of time that is named */
 
 struct rest_row {
-	struct ops_string file, function, module, operator, operators, waits_for, tensor, unusual, text;
+	struct ops_string file, function, module, modules, operator, operators, waits_for, tensor, unusual, text;
 	int64_t line, trace, row;
 	double percent, ms, device, python, working, waiting, communication, idle, outside, calls, roof;
 };
@@ -27,7 +27,7 @@ static const struct result_column not_explained_columns[] = {
 	{.name = "file", .type = RESULT_TEXT, .nullable = true, .about = "Source file", FIELD(file)},
 	{.name = "line", .type = RESULT_INTEGER, .nullable = true, .about = "Line of the file", FIELD(line)},
 	{.name = "function", .type = RESULT_TEXT, .nullable = true, .about = "Function of the line", FIELD(function)},
-	{.name = "module", .type = RESULT_TEXT, .nullable = true, .about = "Module of the longest event", FIELD(module)},
+	{.name = "module", .type = RESULT_TEXT, .nullable = true, .about = "Module of the longest event; null if the line has several modules", FIELD(module)},
 	{.name = "operator", .type = RESULT_TEXT, .nullable = true, .about = "Longest operator; without lines and modules, the operator or kernel itself",
 	 FIELD(operator)},
 	{.name = "trace", .type = RESULT_INTEGER, .nullable = true, .about = "Trace of the row; its place among the traces", FIELD(trace)},
@@ -44,6 +44,8 @@ static const struct result_column not_explained_columns[] = {
 	{.name = "waits_for", .type = RESULT_TEXT, .nullable = true, .about = "State of the thread during most of its waits: ready (for a processor that the program itself has), gil, lock, io, process, sleeping",
 	 FIELD(waits_for)},
 	{.name = "operators", .type = RESULT_TEXT, .nullable = true, .about = "Operators with the most of it, with their percentages of a step", FIELD(operators)},
+	{.name = "modules", .type = RESULT_TEXT, .nullable = true, .about = "If the line has several modules, those with the most of it, with their percentages of a step",
+	 FIELD(modules)},
 	{.name = "calls_per_step", .type = RESULT_NUMBER, .about = "Operators that it calls, without their backward passes", FIELD(calls)},
 	{.name = "tensor", .type = RESULT_TEXT, .nullable = true, .about = "Largest input of the longest operator", FIELD(tensor)},
 	{.name = "percent_of_roof", .type = RESULT_PERCENT, .nullable = true,
@@ -76,14 +78,13 @@ const char *advice_rest_hint(const struct advice_report *report)
 	return report->has & ADVICE_NEEDS_PYTHON ? "" : "Python calls (with_stack=True, opstrobe run --with-stack) would show the lines.";
 }
 
-static void append_operators(const struct advice_rest_line *line, struct ops_buffer *out)
+/* Appends "aten::mm 20.0 %, aten::add 10.0 %". */
+static void append_parts(const struct advice_rest_part parts[REST_PARTS_MAX], double least_pct, struct ops_buffer *out)
 {
-	for (int i = 0; i < REST_OPERATORS_MAX && line->operators[i].name.size; i++) {
-		if (line->operators[i].pct < KIND_MIN * line->pct)
-			break;
+	for (int i = 0; i < REST_PARTS_MAX && parts[i].name.size && parts[i].pct >= least_pct; i++) {
 		ops_buffer_append_text(out, i ? ", " : "");
-		ops_buffer_append(out, line->operators[i].name.bytes, line->operators[i].name.size);
-		ops_buffer_printf(out, " %s", ops_figure_of_percent(line->operators[i].pct).text);
+		ops_buffer_append(out, parts[i].name.bytes, parts[i].name.size);
+		ops_buffer_printf(out, " %s", ops_figure_of_percent(parts[i].pct).text);
 	}
 }
 
@@ -128,7 +129,7 @@ void advice_rest_describe(const struct advice_report *report, const struct advic
 	append_kinds(line, out);
 	if (line->operators[0].pct >= KIND_MIN * line->pct) {
 		ops_buffer_append_text(out, "; ");
-		append_operators(line, out);
+		append_parts(line->operators, KIND_MIN * line->pct, out);
 	}
 	if (line->calls > 0)
 		ops_buffer_printf(out, "; %s call%s", ops_figure_of_number(line->calls).text, line->calls == 1 ? "" : "s");
@@ -139,6 +140,11 @@ void advice_rest_describe(const struct advice_report *report, const struct advic
 	if (line->roof_pct >= 0) /* not NAN */
 		ops_buffer_printf(out, "; %s of the roof", ops_figure_of_percent(line->roof_pct).text);
 	ops_buffer_append_text(out, ".");
+	if (line->modules[0].name.size) {
+		ops_buffer_append_text(out, " In ");
+		append_parts(line->modules, 0, out);
+		ops_buffer_append_text(out, ".");
+	}
 	append_libraries(line, out);
 	if (line->unusual.size) {
 		ops_buffer_append_text(out, " ");
@@ -155,7 +161,7 @@ static double rest_percent(double percent)
 
 static void write_line(const struct advice_report *report, const struct advice_rest_line *line, struct ops_json_writer *json)
 {
-	struct ops_buffer operators = {0}, text = {0};
+	struct ops_buffer operators = {0}, modules = {0}, text = {0};
 	bool has_row = line->where.row != OPS_NONE;
 	struct rest_row row = {
 		.file = result_text_or_null(line->where.file), .function = result_text_or_null(line->where.function),
@@ -169,13 +175,16 @@ static void write_line(const struct advice_report *report, const struct advice_r
 		.idle = rest_percent(line->kinds[REST_IDLE]), .outside = rest_percent(line->kinds[REST_OUTSIDE]),
 		.calls = result_round(line->calls, 2), .roof = rest_percent(line->roof_pct)};
 
-	append_operators(line, &operators);
+	append_parts(line->operators, KIND_MIN * line->pct, &operators);
+	append_parts(line->modules, 0, &modules);
 	advice_rest_describe(report, line, &text);
 	row.operators = result_text_or_null((struct ops_string){ops_buffer_text(&operators), operators.size});
+	row.modules = result_text_or_null((struct ops_string){ops_buffer_text(&modules), modules.size});
 	row.text = (struct ops_string){ops_buffer_text(&text), text.size};
-	json->out->failed |= operators.failed || text.failed;
+	json->out->failed |= operators.failed || modules.failed || text.failed;
 	result_object_json(&table_not_explained, 0, &row, json);
 	ops_buffer_release(&operators);
+	ops_buffer_release(&modules);
 	ops_buffer_release(&text);
 }
 

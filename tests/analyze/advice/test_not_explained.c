@@ -182,6 +182,37 @@ static void names_lines_of_the_loader_by_samples(void **state)
 	ops_free(text);
 }
 
+/* One line calls three modules, which launch work of 300, 200 and 60 us. */
+static void names_the_modules_of_a_line(void **state)
+{
+	static const struct {
+		const char *name, *operator_name;
+		double us;
+	} modules[] = {{"nn.Module: Linear_0", "aten::bmm", 200}, {"nn.Module: Conv2d_0", "aten::lerp", 300}, {"nn.Module: ReLU_0", "aten::cos", 60}};
+	struct device_trace trace;
+	char *text, args[96];
+
+	(void)state;
+	device_trace_open(&trace);
+	for (int step = 0; step < 4; step++) {
+		double at = 1000 * step;
+
+		device_trace_step(&trace, step, at, 1000);
+		rest_python(&trace, "train.py(30): fit", 10 * step + 10, 0, at + 5, 900);
+		for (int i = 0; i < 3; i++) {
+			snprintf(args, sizeof(args), "\"Python id\": %d, \"Python parent id\": %d, \"Python module id\": %d", 10 * step + 11 + i, 10 * step + 10, i);
+			device_trace_add(&trace, "python_function", modules[i].name, 1, 1, at + 10 + 20 * i, 15, args);
+			device_trace_work(&trace, modules[i].operator_name, "", "kernel", "kernel", "", at + 12 + 20 * i, modules[i].us);
+		}
+	}
+	text = device_trace_advise(&trace);
+	assert_non_null(strstr(text, "\"line\":30"));
+	assert_non_null(strstr(text, "\"module\":null"));
+	assert_non_null(strstr(text, "\"modules\":\"Conv2d_0 30"));
+	assert_non_null(strstr(text, "In Conv2d_0 30"));
+	ops_free(text);
+}
+
 /* A finding claims attend(), which reads a value, and another one the time between the functions: update() is left. */
 static void leaves_out_what_findings_claim(void **state)
 {
@@ -250,7 +281,7 @@ int main(void)
 		cmocka_unit_test(splits_a_step_by_line), cmocka_unit_test(splits_python_code_by_samples),
 		cmocka_unit_test(names_the_lines_of_libraries), cmocka_unit_test(leaves_out_what_findings_claim),
 		cmocka_unit_test(adds_the_backward_pass_to_its_line), cmocka_unit_test(names_operators_without_lines),
-		cmocka_unit_test(keeps_lines_of_operators_that_samples_have), cmocka_unit_test(names_lines_of_the_loader_by_samples),
+		cmocka_unit_test(names_the_modules_of_a_line), cmocka_unit_test(keeps_lines_of_operators_that_samples_have), cmocka_unit_test(names_lines_of_the_loader_by_samples),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -159,7 +159,7 @@ export interface NotExplained {
 	line: number | null;
 	/** Function of the line. */
 	function: string | null;
-	/** Module of the longest event. */
+	/** Module of the longest event; null if the line has several modules. */
 	module: string | null;
 	/** Longest operator; without lines and modules, the operator or kernel itself. */
 	operator: string | null;
@@ -189,6 +189,8 @@ export interface NotExplained {
 	waits_for: string | null;
 	/** Operators with the most of it, with their percentages of a step. */
 	operators: string | null;
+	/** If the line has several modules, those with the most of it, with their percentages of a step. */
+	modules: string | null;
 	/** Operators that it calls, without their backward passes. */
 	calls_per_step: number;
 	/** Largest input of the longest operator. */
