@@ -48,7 +48,7 @@ const COLUMNS: Column<Sum>[] = [
 	{ id: "count", title: "Count", kind: "count", value: (row) => row.count },
 	{ id: "total", title: "Total", kind: "us", value: (row) => row.total_ns / 1000, about: "Duration within the range" },
 	{ id: "self", title: "Self", kind: "us", bar: true, value: (row) => row.self_ns / 1000, about: "Without the events inside it" },
-	{ id: "share", title: "Of CPU or GPU", kind: "share", value: (row) => row.share, about: "Share of the self times on the CPU; for device work, of that on devices. Annotations on devices do not count" },
+	{ id: "share", title: "Of CPU or GPU rows", kind: "share", value: (row) => row.share, about: "Share of the self times of all rows on the CPU, which are of all tracks in the selection; for device work, of all rows on devices. Annotations on devices do not count" },
 	{ id: "max", title: "Longest", kind: "us", total: "max", value: (row) => row.max_ns / 1000 },
 ];
 

@@ -69,7 +69,7 @@ function columnsFor(reply: OperatorsReply, byShape: boolean): Column<Row>[] {
 		columns.push({ id: "line", title: "Line", kind: "text", value: (row) => row.line, shown: (row) => baseName(row.line ?? ""), about: "Line that makes the longest call" });
 	const [host_self, ...host] = HOST;
 	columns.push(CALLS, device ? DEVICE[0]! : host_self!);
-	columns.push({ id: "share", title: device ? "Of device" : "Of CPU", kind: "share", value: (row) => row.share, total: "sum", about: `Of the self time of all operators, on the ${device ? "device" : "CPU"}` });
+	columns.push({ id: "share", title: "Of operators", kind: "share", value: (row) => row.share, total: "sum", about: `Of the self time of all operators on ${device ? "devices" : "the CPU, on all threads"}` });
 	if (device) columns.push(DEVICE[1]!, host_self!);
 	columns.push(...host.map(less));
 	if (reply.steps.rows.length > 1) columns.push(...PER_STEP);

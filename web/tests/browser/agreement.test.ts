@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The figures of the pages are those that the commands print as JSON, over every trace of the repository and those next to it: one
 // server, two pages.
-import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { KernelsReply, OperatorsReply, OverviewReply, TableReply } from "../../src/data/replies";
+import type { KernelsReply, OperatorsReply, OverviewReply, TableReply, TimelineReply } from "../../src/data/replies";
 import { parseRoute } from "../../src/app/route";
 import { launch, root, Tab } from "./browser";
 import { expectShows, readGrid } from "./grid";
@@ -14,14 +14,12 @@ import { callMeanwhile, printedMeanwhile, recorded, Server, type Served, shared 
 
 type Views = OverviewReply & OperatorsReply & KernelsReply;
 
-/** Larger traces take minutes with all views of them; `opstrobe` is compared with itself over those in tests/cli. */
-const LARGEST = 1_000_000;
 const TABS = 2;
 
 function tracesIn(folder: string, suffix = /\.json(\.gz)?$/): string[] {
 	// Execution traces have no times, so that views refuse them.
 	const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((name) => suffix.test(name) && !/et\.json\.gz$|(^|\/)execution\.json$/.test(name));
-	return files.map((name) => join(folder, name)).filter((path) => statSync(path).size < LARGEST).sort();
+	return files.map((name) => join(folder, name)).sort();
 }
 
 const folder = mkdtempSync(join(tmpdir(), "opstrobe-agreement-"));
@@ -76,11 +74,15 @@ async function go(tab: Tab, view: string, trace: Served, query = ""): Promise<vo
 /** Commands print sums over the complete trace. */
 const WHOLE = "?steps=all";
 
-/** What the command prints of the steps alone. */
-async function viewsOfSteps(path: string, trace: Served, steps: string): Promise<Views> {
+/** What the commands print of the steps on which views open; undefined if they open on the complete trace. */
+async function printedOfSteps(tab: Tab, path: string, trace: Served): Promise<{ views: Views; modules: TableReply["table"] } | undefined> {
+	const { opening } = await tab.page.evaluate(async (path) => (await (await fetch(path)).json()) as TimelineReply, `api/v1/traces/${trace.id}/timeline`);
+	if (!opening) return undefined;
 	const part = join(folder, `${trace.id}.steps.json`);
-	await callMeanwhile("cut", "--steps", steps, path, part);
-	return (await printedMeanwhile("views", part)) as Views;
+	await callMeanwhile("cut", "--steps", opening.steps, path, part);
+	const [views, modules] = await Promise.all(["views", "modules"].map((command) => printedMeanwhile(command, part)));
+	rmSync(part);
+	return { views: views as Views, modules: (modules as TableReply).table };
 }
 
 /** The shares that the command prints of the parts of the average step, or of its phases. */
@@ -89,7 +91,7 @@ function sharesIn(text: string, title: string): string[] {
 	return [...block.matchAll(/ (<?[\d.,]+ %)/g)].map(([, share = ""]) => share);
 }
 
-async function checkOverview(tab: Tab, path: string, trace: Served, views: Views, peaks: number[]): Promise<void> {
+async function checkOverview(tab: Tab, path: string, trace: Served, views: Views, ofSteps: Views | undefined, peaks: number[]): Promise<void> {
 	const { steps } = views;
 	await go(tab, "overview", trace);
 	const card = (title: string) => tab.page.locator(".card").filter({ has: tab.page.getByRole("heading", { name: title, exact: true }) });
@@ -128,7 +130,8 @@ async function checkOverview(tab: Tab, path: string, trace: Served, views: Views
 	const all = tab.page.getByRole("link", { name: /^All \d+ operators$/ });
 	await all.waitFor();
 	const chosen = parseRoute((await all.getAttribute("href"))!).params.get("steps");
-	const { operators } = chosen === undefined ? views : await viewsOfSteps(path, trace, chosen);
+	expect(chosen !== undefined, "opens on the steps").toBe(ofSteps !== undefined);
+	const { operators } = ofSteps ?? views;
 	const wanted = operators.rows.slice(0, 8);
 	if (wanted.length > 0) await top.first().waitFor();
 	expect(await top.locator(".name").allInnerTexts()).toEqual(wanted.map((row) => row.name));
@@ -137,8 +140,8 @@ async function checkOverview(tab: Tab, path: string, trace: Served, views: Views
 	}
 }
 
-async function checkOperators(tab: Tab, trace: Served, views: Views): Promise<void> {
-	await go(tab, "operators", trace, WHOLE);
+async function checkOperators(tab: Tab, trace: Served, views: Views, query: string): Promise<void> {
+	await go(tab, "operators", trace, query);
 	if (views.operators.rows.length === 0) return tab.page.locator(".empty").first().waitFor();
 	const { rows } = await readGrid(tab.page, "Operators", 20);
 	const by = new Map(views.operators.rows.map((row) => [row.name, row]));
@@ -153,8 +156,8 @@ async function checkOperators(tab: Tab, trace: Served, views: Views): Promise<vo
 	}
 }
 
-async function checkKernels(tab: Tab, trace: Served, views: Views): Promise<void> {
-	await go(tab, "kernels", trace, WHOLE);
+async function checkKernels(tab: Tab, trace: Served, views: Views, query: string): Promise<void> {
+	await go(tab, "kernels", trace, query);
 	if (!views.kernels) return tab.page.getByText("No GPU activity.").waitFor();
 	const { rows } = await readGrid(tab.page, "Kernels", 20);
 	for (const [i, row] of rows.entries()) {
@@ -163,8 +166,8 @@ async function checkKernels(tab: Tab, trace: Served, views: Views): Promise<void
 	}
 }
 
-async function checkModules(tab: Tab, trace: Served, { columns, rows: table }: TableReply["table"]): Promise<void> {
-	await go(tab, "modules", trace, WHOLE);
+async function checkModules(tab: Tab, trace: Served, { columns, rows: table }: TableReply["table"], query: string): Promise<void> {
+	await go(tab, "modules", trace, query);
 	if (table.length === 0) return tab.page.getByText("No module calls.").waitFor();
 	const { rows } = await readGrid(tab.page, "Modules", 15);
 	const shallow = table.filter((row) => Number(row[columns.indexOf("depth")]) <= 3);
@@ -208,10 +211,16 @@ test.concurrent.each(PATHS.map((path) => [path.replace(root, "."), path]))("%s",
 		const trace = server.trace(path);
 		const [views, memory, modules, advice] = await Promise.all(["views", "memory", "modules", "advise"].map((command) => printedMeanwhile(command, path)));
 		const peaks = (memory as TableReply).table.rows.filter((row) => row[1] === "all").map((row) => Number(row[4]));
-		await checkOverview(tab, path, trace, views as Views, peaks);
-		await checkOperators(tab, trace, views as Views);
-		await checkKernels(tab, trace, views as Views);
-		await checkModules(tab, trace, (modules as TableReply).table);
+		const ofSteps = await printedOfSteps(tab, path, trace);
+		await checkOverview(tab, path, trace, views as Views, ofSteps?.views, peaks);
+		await checkOperators(tab, trace, views as Views, WHOLE);
+		await checkKernels(tab, trace, views as Views, WHOLE);
+		await checkModules(tab, trace, (modules as TableReply).table, WHOLE);
+		if (ofSteps) {
+			await checkOperators(tab, trace, ofSteps.views, "");
+			await checkKernels(tab, trace, ofSteps.views, "");
+			await checkModules(tab, trace, ofSteps.modules, "");
+		}
 		await checkMemory(tab, trace, peaks);
 		await checkAdvice(tab, trace, advice as Advice);
 	}),
