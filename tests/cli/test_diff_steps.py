@@ -215,3 +215,21 @@ def test_iterations_of_a_loop_are_not_compared_with_marked_steps(opstrobe, tmp_p
     assert diff["no_verdict"] == "now a step is an iteration of a loop, and before it was not"
     diff = json.loads(opstrobe("diff", "--format", "json", "marked.json", "marked.json").stdout)["steps"]
     assert (diff["undecided"], diff["no_verdict"]) == (False, None)
+
+
+def test_marks_in_iterations_are_not_parts_of_them(opstrobe, tmp_path):
+    """Marks with little of the work do not count as steps; what is in them is part of the iterations, as what is not."""
+    rows = [row("train.py(1): main", 0, 900, "python_function")]
+    for i in range(8):
+        rows.append(row("train.py(5): word", 100 * i, 90, "python_function"))
+        rows.append(row("Optimizer.step#SGD.step", 100 * i + 12, 8, "user_annotation"))
+        rows.append(row("aten::mm", 100 * i + 40, 45))
+        if i < 4:
+            rows.append(row(f"ProfilerStep#{i}", 100 * i + 10, 12, "user_annotation"))
+    (tmp_path / "marks.json").write_text(json.dumps({"steps_found_by": "optimizer", "traceEvents": rows}))
+    diff = json.loads(opstrobe("diff", "--format", "json", "marks.json", "marks.json").stdout)
+    assert diff["steps"]["left"]["steps"] == 8
+    assert not [part["name"] for part in diff["parts"] if "ProfilerStep" in part["name"]]
+    assert [
+        part["left"]["per_step"]["host_duration"] for part in diff["parts"] if part["name"] == "Optimizer.step"
+    ] == [8]

@@ -68,6 +68,20 @@ static int view_diff_compare_places(const void *a, const void *b, void *context)
 	return (left > right) - (left < right);
 }
 
+static bool is_mark(const struct view_diff_tree *side, uint32_t at)
+{
+	return at < side->views->nodes.count && side->views->nodes.items[at].part == VIEW_STEP;
+}
+
+/* Returns the node around a place that is not a mark of a step; OPS_NONE: none. Marks of other steps than the derived ones are not parts of a step. */
+static uint32_t parent_without_marks(const struct view_diff_tree *side, uint32_t at)
+{
+	do
+		at = view_diff_parent(side, at);
+	while (at != OPS_NONE && is_mark(side, at));
+	return at;
+}
+
 /* Adds the outermost nodes that begin in a derived step, since no event contains them. */
 static bool push_derived(const struct view_diff_tree *side, uint32_t track, struct list *list)
 {
@@ -78,9 +92,9 @@ static bool push_derived(const struct view_diff_tree *side, uint32_t track, stru
 		int64_t start_ns = view_diff_start(side, at);
 		uint32_t step = view_diff_host_step(side, start_ns), parent;
 
-		if (step == OPS_NONE || !view_averages(views, start_ns) || view_diff_track(side, at) != track || (at < views->nodes.count && views->nodes.items[at].kept != at))
+		if (step == OPS_NONE || is_mark(side, at) || !view_averages(views, start_ns) || view_diff_track(side, at) != track || (at < views->nodes.count && views->nodes.items[at].kept != at))
 			continue;
-		parent = view_diff_parent(side, at);
+		parent = parent_without_marks(side, at);
 		if ((parent == OPS_NONE || view_diff_start(side, parent) < views->host_steps->list.items[step].start_ns) &&
 		    !view_diff_push(list, at))
 			return false;
