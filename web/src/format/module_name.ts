@@ -16,3 +16,11 @@ export function isModule(name: string): boolean {
 export function moduleName(name: string): string {
 	return modulePaths.value.get(name) ?? (isModule(name) ? name.slice(MARK.length) : name);
 }
+
+/** Returns the last parts of a dotted path that fit, since the boxes around one have the first: "mlp.0" for "blocks.11.mlp.0". */
+export function lastParts(path: string, room: number): string {
+	if (!/^\w+(\.\w+)+$/.test(path)) return path;
+	const parts = path.split(".");
+	while (parts.length > 1 && parts.join(".").length > room) parts.shift();
+	return parts.join(".");
+}

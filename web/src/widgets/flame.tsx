@@ -3,7 +3,7 @@
 // A tree of calls as an icicle: callers above callees, as wide as their time. A click or Enter zooms to a box; the
 // arrow keys walk the tree.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { isModule, moduleName } from "../format/module_name";
+import { isModule, lastParts, moduleName } from "../format/module_name";
 import { figureText, type Kind } from "../format/scale";
 import { formatPercent } from "../format/units";
 import { Chart, saveOf } from "./chart";
@@ -225,6 +225,6 @@ function frameName(node: CallNode): string {
 export function shorten(name: string, room: number): string {
 	if (name.length <= room && !isModule(name)) return name;
 	const python = /(?:^|\/)([^/]*\(\d+\): .*)$/.exec(name);
-	const text = python?.[1] ?? moduleName(name);
+	const text = lastParts(python?.[1] ?? moduleName(name), room);
 	return text.length <= room ? text : `${text.slice(0, room - 1)}…`;
 }
