@@ -358,6 +358,25 @@ static bool hold_few_operators(const struct finder *finder, bool *ret_few)
 	return inside && unusual_ns >= 0;
 }
 
+#define SAME_LOOP 0.9 /* minimum share of steps of which most is in the iteration with the same number if both are of the same loop */
+
+/* On a busy machine single steps take long, too. */
+static bool is_loop_of_steps(const struct ops_steps *loop, const struct ops_steps *steps)
+{
+	size_t same = 0;
+
+	if (loop->list.count != steps->list.count)
+		return false;
+	for (size_t i = 0; i < loop->list.count; i++) {
+		const struct ops_step *iteration = &loop->list.items[i], *step = &steps->list.items[i];
+		int64_t start_ns = iteration->start_ns > step->start_ns ? iteration->start_ns : step->start_ns;
+		int64_t end_ns = iteration->end_ns < step->end_ns ? iteration->end_ns : step->end_ns;
+
+		same += ops_difference(end_ns, start_ns) > ops_difference(step->end_ns, step->start_ns) / 2;
+	}
+	return (double)same >= SAME_LOOP * (double)loop->list.count;
+}
+
 /* A program that trains shortly and then generates, or answers requests, does most of its work in another loop, whose iterations
  * then are its steps. */
 static bool prefer_loop(struct finder *finder)
@@ -369,7 +388,7 @@ static bool prefer_loop(struct finder *finder)
 		return done;
 	*steps = (struct ops_steps){.source = OPS_STEPS_NONE};
 	done = add_loop(finder);
-	if (!done || !steps->list.count || steps->list.items[0].track != replaced.list.items[0].track) {
+	if (!done || !steps->list.count || steps->list.items[0].track != replaced.list.items[0].track || is_loop_of_steps(steps, &replaced)) {
 		OPS_ARRAY_RELEASE(&steps->list);
 		*steps = replaced;
 	} else {

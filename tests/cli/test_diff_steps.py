@@ -233,3 +233,20 @@ def test_marks_in_iterations_are_not_parts_of_them(opstrobe, tmp_path):
     assert [
         part["left"]["per_step"]["host_duration"] for part in diff["parts"] if part["name"] == "Optimizer.step"
     ] == [8]
+
+
+def test_slow_steps_do_not_turn_marks_into_iterations(opstrobe, tmp_path):
+    """Steps that a busy machine delays are still those of the loop that the marks are of, as in a recording without delays."""
+    for name, slow in (("usual", 100), ("delayed", 3000)):
+        rows, at = [], 0
+        for i in range(10):
+            long = slow if i == 4 else 100
+            rows.append(row("train.py(5): train_batch", at, long - 10, "python_function"))
+            rows.append(row("aten::mm", at + 10, long - 30))
+            rows.append(row(f"ProfilerStep#{i}", at + 5, long, "user_annotation"))
+            at += long
+        rows.append(row("train.py(1): main", 0, at, "python_function"))
+        (tmp_path / f"{name}.json").write_text(json.dumps({"steps_found_by": "optimizer", "traceEvents": rows}))
+        steps = json.loads(opstrobe("views", "--format", "json", f"{name}.json").stdout)["steps"]
+        assert (steps["from"], steps["rows"][1]["total"]) == ("marks", 100), name
+    assert "no verdict" not in opstrobe("diff", "usual.json", "delayed.json").stdout
