@@ -170,6 +170,7 @@ def test_each_rank_has_a_trace_with_its_workers(tmp_path, program, opstrobe, env
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
+        torch.ones(8).sum()
         mp.spawn(rank_main, (port,), 2)
     """)
     process = opstrobe("run", "--with-stack", "-o", "out/", name)
@@ -186,6 +187,27 @@ def test_each_rank_has_a_trace_with_its_workers(tmp_path, program, opstrobe, env
     assert "work-in-children" not in [finding["id"] for finding in parent["findings"]]
     assert len({read(path)["job"] for path in (tmp_path / "out").glob("*rank*")}) == 1
     assert_nothing_left(environment)
+
+
+@pytest.mark.parametrize("options", [(), ("--advise",)], ids=["default", "advise"])
+def test_a_launcher_that_runs_no_operators_has_no_trace(tmp_path, program, opstrobe, options):
+    """The traces of a job are those of its ranks, named after the program that the launcher was told to run."""
+    program("""
+    import torch.distributed as dist
+    dist.init_process_group("gloo")
+    train(DataLoader(Rows(), 8))
+    dist.destroy_process_group()
+    """)
+    words = ("-m", "torch.distributed.run", "--nproc-per-node", "2", "program.py")
+    process = opstrobe("run", *options, "-o", "out/", *words)
+    assert process.returncode == 0, process.stderr
+    expected = [f"program.rank{rank}.pt.trace.json.gz" for rank in (0, 1)]
+    assert sorted(os.listdir(tmp_path / "out")) == expected
+    assert all(f"wrote out/{name}: " in process.stderr for name in expected)
+    assert "Traceback" not in process.stderr and "opstrobe serve --open out/" in process.stderr
+    process = opstrobe("run", *options, "-o", "job.json", *words)
+    assert process.returncode == 0, process.stderr
+    assert sorted(path.name for path in tmp_path.glob("job*")) == ["job.rank0.json", "job.rank1.json"]
 
 
 def test_a_program_that_is_started_and_has_steps_has_a_trace(tmp_path, program, opstrobe):

@@ -48,6 +48,12 @@ class Output:
         if is_named and not force and os.path.isfile(self.path):
             raise FileExistsError(f"cannot write '{self.path}': the file exists; --force overwrites it")
 
+    def name_after(self, program: str) -> None:
+        """Names the traces in a directory after another program: the one that this one only starts."""
+        if not self._is_named:
+            self._stem = os.path.join(self.directory, program)
+            self.path = self._stem + self._ending
+
     def reserve(self, part: str = "") -> str:
         """Reserves the path to write to: "train.2.pt.trace.json.gz" if "train.pt.trace.json.gz" exists. `part` is added to the name
         of the trace of another process: "train.rank1.pt.trace.json.gz"."""

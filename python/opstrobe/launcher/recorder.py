@@ -352,33 +352,21 @@ class RunRecorder:
         self._collect_processes(profile)
         if self._wants_roof(profile):
             self._measure_roof(profile)
-        path = self._output.reserve()
-        try:
-            profile.export_chrome_trace(path)
-        except BaseException:
-            self._output.drop(path)
-            raise
-        self._path = path
-        if self._live_socket is not None:
-            with contextlib.suppress(OSError):
-                os.write(self._live_socket, json.dumps({"trace": path}).encode())
-        if self._table_rows is not None:
-            averages = profile.key_averages(group_by_input_shape=profile.record_shapes)
-            _print(averages.table(sort_by="self_cpu_time_total", row_limit=self._table_rows))
-        if self._module_depth is not None:
-            _print(profile.module_summary().table(depth=self._module_depth or None))
         recording = profile.profiler
-        assert recording is not None and recording.trace is not None
-        lost = (
-            f"{recording.trace.lost:,} LOST (out of memory, see --max-bytes)" if recording.trace.lost else "none lost"
-        )
-        shown = self._output.shown(path)
-        _say(
-            f"wrote {shown}: {recording.trace.event_count:,} events, {lost}, {_core.format_bytes(os.path.getsize(path))}"
-        )
-        paths = [path, *self._write_apart()]
-        # A process that only waits for its ranks says nothing.
-        trace = self._apart[0].trace if self._apart and not profile.step_num else recording.trace
+        assert recording is not None
+        if (
+            self._apart
+            and not profile.step_num
+            and recording.trace is not None
+            and _only_calls_python(recording.trace)
+        ):
+            paths = self._write_ranks()
+            trace = self._apart[0].trace
+        else:
+            paths = [self._write_own(profile), *self._write_apart()]
+            assert recording.trace is not None
+            # A process that only waits for its ranks says nothing.
+            trace = self._apart[0].trace if self._apart and not profile.step_num else recording.trace
         if self._advises and not self._output.rank:
             self._print_advice(trace)
         elif trace.event_count <= _ADVICE_EVENTS_MAX:
@@ -391,7 +379,48 @@ class RunRecorder:
             directory = self._output.shown(os.path.join(self._output.directory, "")) or os.curdir
             _say(f"to view all ranks, when they have ended: opstrobe serve --open {shlex.quote(directory)}")
         elif not self._open_viewer and self._output.rank is None:
-            _say(f"to view it: opstrobe serve --open {shlex.quote(shown)}")
+            _say(f"to view it: opstrobe serve --open {shlex.quote(self._output.shown(paths[0]))}")
+
+    def _write_own(self, profile: opstrobe.profile) -> str:
+        """Writes the trace of this process, and what the user wants to see of it. Returns its path."""
+        path = self._output.reserve()
+        try:
+            profile.export_chrome_trace(path)
+        except BaseException:
+            self._output.drop(path)
+            raise
+        self._has_path(path)
+        if self._table_rows is not None:
+            averages = profile.key_averages(group_by_input_shape=profile.record_shapes)
+            _print(averages.table(sort_by="self_cpu_time_total", row_limit=self._table_rows))
+        if self._module_depth is not None:
+            _print(profile.module_summary().table(depth=self._module_depth or None))
+        recording = profile.profiler
+        assert recording is not None and recording.trace is not None
+        lost = (
+            f"{recording.trace.lost:,} LOST (out of memory, see --max-bytes)" if recording.trace.lost else "none lost"
+        )
+        size = _core.format_bytes(os.path.getsize(path))
+        _say(f"wrote {self._output.shown(path)}: {recording.trace.event_count:,} events, {lost}, {size}")
+        return path
+
+    def _write_ranks(self) -> list[str]:
+        """Writes the traces of the ranks alone: this process, such as torchrun, did nothing but start them. They are named after the
+        program that they run, if it is another one."""
+        program, ending = os.path.splitext(self._apart[0].name)
+        if ending == ".py":
+            self._output.name_after(program)
+        paths = self._write_apart()
+        if not paths:
+            raise OSError("none of the traces of ranks could be written")
+        self._has_path(paths[0])
+        return paths
+
+    def _has_path(self, path: str) -> None:
+        self._path = path
+        if self._live_socket is not None:
+            with contextlib.suppress(OSError):
+                os.write(self._live_socket, json.dumps({"trace": path}).encode())
 
     def _collect_processes(self, profile: opstrobe.profile) -> None:
         """Gets what the processes recorded that the program started."""
@@ -514,6 +543,10 @@ class RunRecorder:
         if self._children > 0:
             were = "child process ran and was" if self._children == 1 else "child processes ran and were"
             _say(f"{self._children} {were} not recorded; to record one, use 'opstrobe run' or opstrobe.profile in it")
+
+
+def _only_calls_python(trace: _core.Trace) -> bool:
+    return set(json.loads(trace.query("info", "{}"))["value"]["events_by_kind"]) <= {"python_function"}
 
 
 def _is_resource_tracker(words: Sequence[str | bytes]) -> bool:
