@@ -21,7 +21,7 @@ RESULT_GETTER(module_get_percent, struct ops_module_row, number, result_round(10
 	 .about = "Number of calls", RESULT_FIELD(struct ops_module_row, calls)}, \
 	{.name = "parameters", .type = RESULT_COUNT, .title = "Parameters", \
 	 .about = "Number of elements of the parameters", RESULT_FIELD(struct ops_module_row, parameter_count)}, \
-	{.name = "percent", .type = RESULT_PERCENT, .title = "Of steps", .nullable = true, \
+	{.name = "percent", .type = RESULT_PERCENT, .title = "Share", .nullable = true, \
 	 .about = "Forward and backward time of the calls on the threads of the steps, of the time of the steps; without steps, of the complete trace", .get = module_get_percent}, \
 	{.name = "step_us", .type = RESULT_TIME, .title = "Per step", .nullable = true, \
 	 .about = "Mean over the steps of the forward and backward time of the calls in them; null without steps", .get = module_get_step}, \

@@ -285,25 +285,25 @@ static void tables(void **state)
 
 	(void)state;
 	assert_table(trace, NULL,
-	             "Module            Class             Calls  Parameters  Of steps  Forward  Per call  Backward  Self forward\n"
-	             "Net               Net                   1          30    61.3 %   100 ns    100 ns     90 ns         40 ns\n"
-	             "  layers          ModuleList            0          20    48.4 %    60 ns         -     90 ns             0\n"
-	             "    0             Linear                2          20    35.5 %    50 ns     25 ns     60 ns         50 ns\n"
-	             "    \xc3\xa9\"            ReLU                  1           0    12.9 %    10 ns     10 ns     30 ns         10 ns\n"
-	             "CrossEntropyLoss  CrossEntropyLoss      1           0    9.68 %    10 ns     10 ns     20 ns         10 ns\n");
+	             "Module            Class             Calls  Parameters   Share  Forward  Per call  Backward  Self forward\n"
+	             "Net               Net                   1          30  61.3 %   100 ns    100 ns     90 ns         40 ns\n"
+	             "  layers          ModuleList            0          20  48.4 %    60 ns         -     90 ns             0\n"
+	             "    0             Linear                2          20  35.5 %    50 ns     25 ns     60 ns         50 ns\n"
+	             "    \xc3\xa9\"            ReLU                  1           0  12.9 %    10 ns     10 ns     30 ns         10 ns\n"
+	             "CrossEntropyLoss  CrossEntropyLoss      1           0  9.68 %    10 ns     10 ns     20 ns         10 ns\n");
 	assert_table(trace, &(struct ops_module_text_options){.sort_by = "self_host_ns", .max_depth = 1},
-	             "Module            Class             Calls  Parameters  Of steps  Forward  Per call  Backward  Self forward\n"
-	             "Net               Net                   1          30    61.3 %   100 ns    100 ns     90 ns         40 ns\n"
-	             "CrossEntropyLoss  CrossEntropyLoss      1           0    9.68 %    10 ns     10 ns     20 ns         10 ns\n");
+	             "Module            Class             Calls  Parameters   Share  Forward  Per call  Backward  Self forward\n"
+	             "Net               Net                   1          30  61.3 %   100 ns    100 ns     90 ns         40 ns\n"
+	             "CrossEntropyLoss  CrossEntropyLoss      1           0  9.68 %    10 ns     10 ns     20 ns         10 ns\n");
 	assert_table(trace, &(struct ops_module_text_options){.sort_by = "calls", .by_class = true},
-	             "Class                                   Calls  Of steps  Forward  Per call  Backward  Self forward\n"
-	             "torch.nn.modules.linear.Linear              2    35.5 %    50 ns     25 ns     60 ns         50 ns\n"
-	             "__main__.Net                                1    61.3 %   100 ns    100 ns     90 ns         40 ns\n"
-	             "torch.nn.modules.activation.ReLU            1    12.9 %    10 ns     10 ns     30 ns         10 ns\n"
-	             "torch.nn.modules.loss.CrossEntropyLoss      1    9.68 %    10 ns     10 ns     20 ns         10 ns\n");
+	             "Class                                   Calls   Share  Forward  Per call  Backward  Self forward\n"
+	             "torch.nn.modules.linear.Linear              2  35.5 %    50 ns     25 ns     60 ns         50 ns\n"
+	             "__main__.Net                                1  61.3 %   100 ns    100 ns     90 ns         40 ns\n"
+	             "torch.nn.modules.activation.ReLU            1  12.9 %    10 ns     10 ns     30 ns         10 ns\n"
+	             "torch.nn.modules.loss.CrossEntropyLoss      1  9.68 %    10 ns     10 ns     20 ns         10 ns\n");
 	assert_table(trace, &(struct ops_module_text_options){.sort_by = "calls", .by_class = true, .rows_max = 1},
-	             "Class                           Calls  Of steps  Forward  Per call  Backward  Self forward\n"
-	             "torch.nn.modules.linear.Linear      2    35.5 %    50 ns     25 ns     60 ns         50 ns\n"
+	             "Class                           Calls   Share  Forward  Per call  Backward  Self forward\n"
+	             "torch.nn.modules.linear.Linear      2  35.5 %    50 ns     25 ns     60 ns         50 ns\n"
 	             "and 3 more\n");
 	assert_table(empty, NULL, "no calls of modules were recorded: record with opstrobe run, or with with_modules=True\n");
 	assert_int_equal(ops_module_text(tree, &(struct ops_module_text_options){.sort_by = "x"}, &text, &size, &error),

@@ -191,7 +191,7 @@ def test_each_rank_has_a_trace_with_its_workers(tmp_path, program, opstrobe, env
 
 @pytest.mark.parametrize("options", [(), ("--advise",)], ids=["default", "advise"])
 def test_a_launcher_that_runs_no_operators_has_no_trace(tmp_path, program, opstrobe, options):
-    """The traces of a job are those of its ranks, named after the program that the launcher was told to run."""
+    """The traces of a job are those of its ranks, named after the program that the launcher runs."""
     program("""
     import torch.distributed as dist
     dist.init_process_group("gloo")

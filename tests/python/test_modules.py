@@ -451,7 +451,7 @@ def test_summary_as_text():
     net = Net()
     summary = profiled(lambda: net(X).sum().backward()).module_summary()
     lines = str(summary).splitlines()
-    titles = ["Module", "Class", "Calls", "Parameters", "Of steps", "Forward", "Per call", "Backward", "Self forward"]
+    titles = ["Module", "Class", "Calls", "Parameters", "Share", "Forward", "Per call", "Backward", "Self forward"]
     assert lines[0].split() == " ".join(titles).split()
     assert [line.split()[0] for line in lines[1:]] == ["Net", "layers", "0", "fc", "act", "1", "fc", "act", "head"]
     assert lines[4].startswith("      fc ")

@@ -285,7 +285,7 @@ struct advice_report {
 	double mean_ms;   /* mean of its steps, without a first one that is apart */
 	struct advice_excluded excluded; /* sums over its `steady` steps */
 	struct view_waited waited; /* of the trace in which steps waited for the largest share of their time */
-	double outside_ratio; /* share of the time of operators, on its threads of steps, that is in no step */
+	double outside_ratio; /* see view_outside_ratio() */
 	uint32_t steady, steps; /* numbers of its steady steps and of all steps; 0 without steps */
 	double gained_pct; /* sum over all findings about a trace; the maximum over traces */
 	struct advice_rest rest;
@@ -480,8 +480,6 @@ bool advice_steady_spans(const struct advice *advice, struct ops_intervals *ret_
 double advice_typical_ns(const struct advice *advice, int64_t *by_step);
 /* Returns the last step that began at or before a time, or the first step. `at` is the result for an earlier time. */
 size_t advice_next_step(const struct advice *advice, size_t at, int64_t ns);
-/* Returns the share of the time of operators, on the threads of the steps, that is in no step; 0 without steps. */
-double advice_outside_ratio(const struct advice *advice);
 void advice_find_faults(struct advice *advice);
 enum advice_replayed {
 	ADVICE_WITHOUT, /* these rows do not run */

@@ -107,7 +107,7 @@ enum ops_code ops_adviser_add(struct ops_adviser *adviser, const struct ops_rank
 		adviser->report.mean_ms = view_step_shown_average_ns(advice.views, VIEW_TIME_COUNT) / 1e6;
 		adviser->report.steady = (uint32_t)advice.step_count;
 		adviser->report.steps = advice.real_steps ? (uint32_t)advice.views->steps.count : 0;
-		adviser->report.outside_ratio = advice_outside_ratio(&advice);
+		adviser->report.outside_ratio = view_outside_ratio(advice.views);
 		adviser->report.waited.ratio = (double)NAN;
 	}
 	if (!(advice.machine.waited.ratio <= adviser->report.waited.ratio) && advice.machine.has_waits)

@@ -2,6 +2,7 @@
  *
  * What functions of the program spend their time outside of operators on: calls of a library or of C, and searches.
  */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -212,7 +213,7 @@ const struct advice_python_part *advice_describe_python(const struct advice *adv
 
 		if (!ops_event_function(advice->trace, search->row, &function))
 			return NULL;
-		snprintf(fact, size, " Of %s, %s is in %.*s itself, which searches with `in` at line %u.", of, advice_time(advice_step_ms(advice, (double)search->ns)).text,
+		snprintf(fact, size, " Of %s, %s is in %.*s itself, which searches with `in` at line %u.", of, advice_time(advice_step_ms(advice, fmin((double)search->ns, all_ns))).text,
 		         (int)(function.name.size < 64 ? function.name.size : 64), function.name.bytes, advice->sites.items[search->site].line);
 		snprintf(advised, size, "If the search is in a list or an array, it goes through the items one by one: keep a set or a dictionary. ");
 		return search;
@@ -220,7 +221,7 @@ const struct advice_python_part *advice_describe_python(const struct advice *adv
 	if (called->row == OPS_NONE || (double)called->ns < PART_MIN * all_ns)
 		return NULL;
 	format_callee(advice, called->row, callee, sizeof(callee));
-	snprintf(fact, size, " Of %s, %s is in %s of %s.", of, advice_time(advice_step_ms(advice, (double)called->ns)).text,
+	snprintf(fact, size, " Of %s, %s is in %s of %s.", of, advice_time(advice_step_ms(advice, fmin((double)called->ns, all_ns))).text,
 	         advice_counted(advice, called->calls, "call", "calls").text, callee);
 	for (size_t i = 0; i < sizeof(known_calls) / sizeof(*known_calls); i++)
 		if (ops_string_ends(ops_string_of(callee), known_calls[i].name))

@@ -414,25 +414,6 @@ static bool sum_up_steps(struct advice *advice)
 	return done;
 }
 
-double advice_outside_ratio(const struct advice *advice)
-{
-	int64_t all_ns = 0, outside_ns = 0;
-	size_t at = 0;
-
-	for (uint32_t row = 0; advice->real_steps && row < advice->events->count; row++) {
-		int64_t start_ns = advice->events->start_ns[row], ns;
-
-		at = advice_next_step(advice, at, start_ns);
-		if (!advice->step_tracks[advice->events->track[row]] || !is_outermost(advice, row))
-			continue;
-		ns = ops_difference(advice->events->end_ns[row], start_ns);
-		all_ns = ops_sum(all_ns, ns);
-		if (start_ns < advice->views->steps.items[at].host_start_ns || start_ns >= advice->views->steps.items[at].host_end_ns)
-			outside_ns = ops_sum(outside_ns, ns);
-	}
-	return all_ns > 0 ? (double)outside_ns / (double)all_ns : 0;
-}
-
 bool advice_find_steps(struct advice *advice)
 {
 	const struct ops_events *events = advice->events;

@@ -193,7 +193,6 @@ static void append_outcome(struct ops_buffer *out, const struct advice_report *r
 
 #define BASE_ROOM 640
 #define EXCLUDED_MIN 0.01 /* share of the base above which it says that something is excluded */
-#define OUTSIDE_MUCH 0.5 /* share of operators outside of steps above which it says so */
 /* Per steady step. */
 static double excluded_ms(const struct advice_report *report, int64_t ns)
 {
@@ -252,7 +251,7 @@ static size_t base_text(const struct advice_report *report, char *text, size_t r
 		                         report->steps ? "Steps" : "The recording", report->traces > 1 ? " of a trace" : "",
 		                         ops_figure_of_percent(100 * report->waited.ratio).text, report->steps ? "their" : "its",
 		                         view_waited_for(report->waited), waited ? ": figures are too high" : "");
-	if (report->outside_ratio > OUTSIDE_MUCH)
+	if (report->outside_ratio > VIEW_OUTSIDE_MUCH)
 		used += (size_t)snprintf(text + used, room - used, " %s of the time of operators%s is not in a step, and was not examined.",
 		                         ops_figure_of_percent(100 * report->outside_ratio).text, report->traces > 1 ? " of the first trace" : "");
 	return used;

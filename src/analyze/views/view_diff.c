@@ -407,7 +407,7 @@ static const char *view_diff_why_undecided(const struct view_diff *diff)
 		enum ops_steps_source source = diff->views[side]->host_steps->source;
 
 		if (diff->steps[side].steps < 2)
-			return "one step does not show the noise from step to step";
+			return diff->views[side]->unmarked ? "recordings without steps do not show the noise from step to step" : "one step does not show the noise from step to step";
 		iterates[side] = source == OPS_STEPS_LOOP || source == OPS_STEPS_ITERATIONS;
 	}
 	if (iterates[0] == iterates[1])

@@ -107,10 +107,39 @@ static void append_table(struct page *page, const char *title, const struct chan
 	view_diff_text_write_table(page, &table);
 }
 
+/* Returns whether neither trace has steps, so that each counts as one. */
+static bool is_of_recordings(const struct view_diff *diff)
+{
+	return !diff->counted[0] && !diff->counted[1];
+}
+
+static const char *typical_title(const struct view_diff *diff)
+{
+	return is_of_recordings(diff) ? "whole recording" : "median step";
+}
+
+static const char *average_title(const struct view_diff *diff)
+{
+	return is_of_recordings(diff) ? "whole recording" : "average step";
+}
+
+static const char *parts_title(const struct view_diff *diff)
+{
+	return is_of_recordings(diff) ? "in the recording" : "in the steps";
+}
+
+/* Writes how many steps a verdict is from: "(noise 2.1 %, 5 and 5 steps)". */
+static void append_step_counts(const struct page *page, const struct view_diff *diff, const char *before)
+{
+	if (!is_of_recordings(diff))
+		ops_buffer_printf(page->out, " (%s%zu and %zu steps)", before, diff->steps[0].steps, diff->steps[1].steps);
+	ops_buffer_append_text(page->out, "\n");
+}
+
 static void append_verdict(const struct page *page, const struct view_diff *diff)
 {
 	const char *bold = page->markdown ? "**" : "";
-	char left[OPS_FORMAT_ROOM], right[OPS_FORMAT_ROOM];
+	char left[OPS_FORMAT_ROOM], right[OPS_FORMAT_ROOM], noise[OPS_FORMAT_ROOM + 16];
 	struct ops_buffer *out = page->out;
 
 	if (!diff->steps[0].steps || !diff->steps[1].steps) {
@@ -119,14 +148,16 @@ static void append_verdict(const struct page *page, const struct view_diff *diff
 	}
 	ops_format_duration(left, diff->steps[0].median_ns);
 	ops_format_duration(right, diff->steps[1].median_ns);
-	ops_buffer_printf(out, "%smedian step: %s -> %s, %s%s", bold, left, right, ops_figure_of_change(100 * diff->verdict.change_ratio).text, bold);
+	ops_buffer_printf(out, "%s%s: %s -> %s, %s%s", bold, typical_title(diff), left, right,
+	                  ops_figure_of_change(100 * diff->verdict.change_ratio).text, bold);
 	if (diff->verdict.undecided) {
-		ops_buffer_printf(out, " (%zu and %zu steps)\nno verdict: %s\n",
-		                  diff->steps[0].steps, diff->steps[1].steps, diff->verdict.undecided);
+		append_step_counts(page, diff, "");
+		ops_buffer_printf(out, "no verdict: %s\n", diff->verdict.undecided);
 		return;
 	}
-	ops_buffer_printf(out, " (noise %s, %zu and %zu steps)\n%s\n", ops_figure_of_percent(100 * diff->verdict.noise_ratio).text, diff->steps[0].steps,
-	                  diff->steps[1].steps, diff->verdict.regression ? "regression" : diff->verdict.change_ratio > 0 && diff->verdict.noise_ratio >= diff->verdict.change_ratio ?
+	snprintf(noise, sizeof(noise), "noise %s, ", ops_figure_of_percent(100 * diff->verdict.noise_ratio).text);
+	append_step_counts(page, diff, noise);
+	ops_buffer_printf(out, "%s\n", diff->verdict.regression ? "regression" : diff->verdict.change_ratio > 0 && diff->verdict.noise_ratio >= diff->verdict.change_ratio ?
 	                  "no regression: steps differ as much without a change" : "no regression");
 }
 
@@ -146,7 +177,7 @@ static void view_diff_text_append_base(const struct page *page, const struct vie
 
 	if (page->markdown)
 		ops_buffer_append_text(page->out, "\n");
-	if (!diff->counted[0] && !diff->counted[1]) {
+	if (is_of_recordings(diff)) {
 		ops_buffer_append_text(page->out, "Times are totals of the traces.\n");
 		return;
 	}
@@ -175,7 +206,7 @@ static void view_diff_text_append_waits(const struct page *page, const struct vi
 	if (!view_waited_distorts(diff->steps[0].waited) && !view_waited_distorts(diff->steps[1].waited))
 		return;
 	ops_buffer_append_text(page->out, page->markdown ? "\n" : "");
-	ops_buffer_append_text(page->out, "warning: steps waited for a CPU:");
+	ops_buffer_append_text(page->out, is_of_recordings(diff) ? "warning: recordings waited for a CPU:" : "warning: steps waited for a CPU:");
 	if (!isnan(left))
 		ops_buffer_printf(page->out, " %s of their time in base%s", ops_figure_of_percent(100 * left).text, isnan(right) ? "" : ",");
 	if (!isnan(right))
@@ -297,9 +328,9 @@ void view_diff_write_text(const struct view_diff *diff, bool markdown, size_t co
 	view_diff_text_append_base(&page, diff);
 	view_diff_text_append_waits(&page, diff);
 	if (tables.categories.count)
-		append_table(&page, "average step", &tables.categories, tables.categories.count);
+		append_table(&page, average_title(diff), &tables.categories, tables.categories.count);
 	if (tables.parts.count)
-		append_table(&page, "in the steps", &tables.parts, tables.parts.count);
+		append_table(&page, parts_title(diff), &tables.parts, tables.parts.count);
 	append_changes(&page, "modules", &tables.modules);
 	append_changes(&page, "operators, host self time", &tables.host);
 	append_changes(&page, "operators, device self time", &tables.device);
@@ -335,10 +366,10 @@ void view_diff_write_csv(const struct view_diff *diff, struct ops_buffer *out)
 	result_declare(table, &table_diff, IN_CSV);
 	out->failed |= !view_diff_text_gather(diff, &tables);
 	if (diff->steps[0].steps && diff->steps[1].steps)
-		put_change(table, "median step",
+		put_change(table, typical_title(diff),
 		           &(struct change){{"total", 5}, {diff->steps[0].median_ns, diff->steps[1].median_ns},
 		                            {steps_ns(diff->views[0]), steps_ns(diff->views[1])}, NULL});
-	put_changes(table, "in the steps", &tables.parts);
+	put_changes(table, parts_title(diff), &tables.parts);
 	put_changes(table, "module", &tables.modules);
 	put_changes(table, "operator host self", &tables.host);
 	put_changes(table, "operator device self", &tables.device);

@@ -460,6 +460,21 @@ size_t view_step_at(const struct ops_views *views, int64_t time_ns)
 	return low && time_ns < views->steps.items[low - 1].host_end_ns ? low - 1 : views->steps.count;
 }
 
+double view_outside_ratio(const struct ops_views *views)
+{
+	const struct ops_events *events = views->events;
+	double all_ns = 0, outside_ns = 0;
+
+	for (uint32_t row = 0; !views->unmarked && row < events->count; row++) {
+		if (views->parts[row] != VIEW_OPERATOR || events->track[row] != views->host_steps->list.items[0].track)
+			continue;
+		all_ns += (double)events->self_ns[row];
+		if (view_step_at(views, view_start(views, row)) == views->steps.count)
+			outside_ns += (double)events->self_ns[row];
+	}
+	return all_ns > 0 ? outside_ns / all_ns : 0;
+}
+
 int64_t view_step_shown_ns(const struct view_step *step, enum view_category category)
 {
 	int64_t time_ns = view_steps_step_ns(step, category);
@@ -611,6 +626,7 @@ bool view_write_steps(const struct ops_views *views, struct ops_json_writer *jso
 		ops_json_text(json, views->steps.items[0].name.bytes, views->steps.items[0].name.size);
 	else
 		ops_json_null(json);
+	ops_json_member_number(json, "outside_ratio", view_outside_ratio(views));
 	ops_json_key(json, "breakdown"); /* the parts shown in text, for the viewer */
 	ops_json_open(json, '{');
 	view_steps_write_rows(views, view_step_shown_ns, false, json);

@@ -233,7 +233,7 @@ struct overview_row {
 #define OVERVIEW_FIELD(member) RESULT_FIELD(struct overview_row, member)
 static const struct result_column overview_columns[] = {
 	{.name = "view", .type = RESULT_TEXT, .title = "View",
-	 .about = "What the row is of: a part of the average step, a step, all steps, a phase of the average step, an operator or a kernel",
+	 .about = "What the row is of: a part of the average step, a step, all steps, a phase of the average step, an operator or a kernel; without steps, the whole recording instead",
 	 OVERVIEW_FIELD(view)},
 	{.name = "name", .type = RESULT_TEXT, .title = "Name", .about = "Its name", OVERVIEW_FIELD(name)},
 	{.name = "calls", .type = RESULT_COUNT, .title = "Calls", .about = "Number of steps, calls or launches", OVERVIEW_FIELD(calls)},
@@ -251,10 +251,10 @@ static void view_tables_put_steps(const struct run_rows *rows, const struct ops_
 		double average_ns = view_step_shown_average_ns(views, (enum view_category)category);
 		const char *name = view_category_name((enum view_category)category);
 
-		run_rows_add(rows, &(struct overview_row){"average step", ops_string_of(name), views->steps.count,
+		run_rows_add(rows, &(struct overview_row){views->unmarked ? "whole recording" : "average step", ops_string_of(name), views->steps.count,
 		                                                   llround(average_ns), RESULT_NULL, RESULT_NULL});
 	}
-	for (size_t i = 0; i < views->steps.count && i < rows->limit; i++) {
+	for (size_t i = 0; !views->unmarked && i < views->steps.count && i < rows->limit; i++) {
 		const struct view_step *step = &views->steps.items[i];
 
 		run_rows_add(rows, &(struct overview_row){"step", step->name, 1, step->end_ns - step->start_ns,
@@ -268,10 +268,10 @@ static void put_step_stats(const struct run_rows *rows, const struct ops_views *
 {
 	size_t count = views->steps.count;
 
-	run_rows_add(rows, &(struct overview_row){"steps", ops_string_of("median"), count, llround(stats->median_ns),
-	                                                   RESULT_NULL, RESULT_NULL});
-	run_rows_add(rows, &(struct overview_row){"steps", ops_string_of("p95"), count, llround(stats->p95_ns),
-	                                                   RESULT_NULL, RESULT_NULL});
+	if (!views->unmarked) {
+		run_rows_add(rows, &(struct overview_row){"steps", ops_string_of("median"), count, llround(stats->median_ns), RESULT_NULL, RESULT_NULL});
+		run_rows_add(rows, &(struct overview_row){"steps", ops_string_of("p95"), count, llround(stats->p95_ns), RESULT_NULL, RESULT_NULL});
+	}
 	for (int kind = OPS_ITERATION_NONE + 1; kind < OPS_ITERATION_KIND_COUNT; kind++) {
 		const struct view_step_kind *of = &stats->kinds[kind];
 		const char *name = ops_iteration_kind_name((enum ops_iteration_kind)kind);
@@ -285,7 +285,7 @@ static void put_step_stats(const struct run_rows *rows, const struct ops_views *
 	}
 	if (stats->has_waits)
 		run_rows_add(rows,
-		                    &(struct overview_row){"steps", ops_string_of("waited_for_cpu"), count,
+		                    &(struct overview_row){views->unmarked ? "whole recording" : "steps", ops_string_of("waited_for_cpu"), count,
 		                                           llround(stats->waited_average_ns), RESULT_NULL, RESULT_NULL});
 	for (int phase = 0; phases->known && phase < OPS_PHASE_COUNT; phase++)
 		run_rows_add(rows,

@@ -434,7 +434,10 @@ static void put_coverage(struct page *page)
 		return;
 	ops_format_duration(all, (double)ops_difference(extent.end_ns, extent.start_ns));
 	ops_format_duration(steps, (double)ops_difference(to_ns, from_ns));
-	ops_buffer_printf(&page->out, "\nThe lists below cover the whole trace, %s, of which the steps are %s.\n", all, steps);
+	ops_buffer_printf(&page->out, "\nThe lists below cover the whole trace, %s, of which the steps are %s", all, steps);
+	if (view_outside_ratio(page->views) > VIEW_OUTSIDE_MUCH)
+		ops_buffer_printf(&page->out, " with %s of the time of operators", ops_figure_of_percent(100 * (1 - view_outside_ratio(page->views))).text);
+	ops_buffer_append_text(&page->out, ".\n");
 }
 
 enum ops_code page_finish(struct page *page, char **ret_text, size_t *ret_size, struct ops_error *error)

@@ -310,6 +310,10 @@ const char *view_category_name(enum view_category category);
 const char *view_category_title(enum view_category category);
 /* Returns the step whose host part contains a time; the number of steps if there is none. */
 size_t view_step_at(const struct ops_views *views, int64_t time_ns);
+/* Returns the share of the time of operators, on the thread of the steps, that is in no step; 0 without steps. Above the limit, texts
+ * say so. */
+#define VIEW_OUTSIDE_MUCH 0.5
+double view_outside_ratio(const struct ops_views *views);
 
 /* --- views: each function writes the members of its view, and returns false if out of memory ---------------------- */
 

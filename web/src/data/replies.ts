@@ -142,6 +142,8 @@ export interface OverviewReply {
 		left_out: number;
 		/** The first step if it takes much longer than the others: means of `breakdown` and `phases` leave it out. */
 		apart: string | null;
+		/** The share of the time of operators, on the thread of the steps, that is in no step. */
+		outside_ratio: number;
 		breakdown: StepBreakdown;
 		phases: Phases | null;
 		median: number | null;

@@ -206,7 +206,7 @@ export interface NotExplained {
 /** Titles, kinds and meanings of columns, by table and name. */
 export const TABLES = {
 	overview: {
-		view: { title: "View", kind: "text", about: "What the row is of: a part of the average step, a step, all steps, a phase of the average step, an operator or a kernel" },
+		view: { title: "View", kind: "text", about: "What the row is of: a part of the average step, a step, all steps, a phase of the average step, an operator or a kernel; without steps, the whole recording instead" },
 		name: { title: "Name", kind: "text", about: "Its name" },
 		calls: { title: "Calls", kind: "count", about: "Number of steps, calls or launches" },
 		total_us: { title: "Total", kind: "us", about: "Its time" },
@@ -244,7 +244,7 @@ export const TABLES = {
 		depth: { title: "Depth", kind: "number", about: "0 for root modules" },
 		calls: { title: "Calls", kind: "count", about: "Number of calls" },
 		parameters: { title: "Parameters", kind: "count", about: "Number of elements of the parameters" },
-		percent: { title: "Of steps", kind: "pct", about: "Forward and backward time of the calls on the threads of the steps, of the time of the steps; without steps, of the complete trace" },
+		percent: { title: "Share", kind: "pct", about: "Forward and backward time of the calls on the threads of the steps, of the time of the steps; without steps, of the complete trace" },
 		step_us: { title: "Per step", kind: "us", about: "Mean over the steps of the forward and backward time of the calls in them; null without steps" },
 		host_us: { title: "Forward", kind: "us", about: "Time of the calls on their thread" },
 		call_us: { title: "Per call", kind: "us", about: "Forward time of one call, on average" },

@@ -69,10 +69,11 @@ function BusyMachine({ views }: { views: OverviewReply }) {
 }
 
 function Figures({ source, trace, views }: { source: DataSource; trace: TraceEntry; views: OverviewReply }) {
-	const { breakdown, apart, rows, median, p95, from, kinds, waited_for_cpu: waited } = views.steps;
+	const { breakdown, apart, rows, median, p95, from, kinds, waited_for_cpu: waited, outside_ratio } = views.steps;
 	const { average } = breakdown;
 	const first = apart === null ? "" : `; median, mean and p95 leave out the first, ${formatUs(rows[0]!.total)}`;
 	const step = from === "iterations" ? "iteration" : "step";
+	const outside = outside_ratio > 0.5 ? `; ${percent(outside_ratio)} of the time of operators is in none` : "";
 	const busy = average.total > 0 ? (average.kernel + average.memcpy + average.memset + average.communication) / average.total : 0;
 	const gpus = views.gpus.length > 1 ? `any of ${views.gpus.length} GPUs` : deviceName(views, views.gpus[0]?.id);
 	return (
@@ -83,7 +84,7 @@ function Figures({ source, trace, views }: { source: DataSource; trace: TraceEnt
 				<Card
 					title={`Median ${step}`}
 					figure={formatUs(median ?? 0)}
-					note={`of ${rows.length} ${step}s: mean ${formatUs(average.total)}, p95 ${formatUs(p95 ?? 0)}, ${range(rows.map((row) => row.total))}${first}`}
+					note={`of ${rows.length} ${step}s: mean ${formatUs(average.total)}, p95 ${formatUs(p95 ?? 0)}, ${range(rows.map((row) => row.total))}${first}${outside}`}
 				/>
 			)}
 			{kinds.map(({ kind, count, median, p95 }) => (

@@ -65,7 +65,7 @@ test("modules are nested, in the order of their calls, with the figures of the t
 	const detail = page.getByRole("complementary", { name: "The chosen module" });
 	await detail.getByRole("heading", { name: "features.1" }).waitFor();
 	await detail.getByText("3 calls in the whole trace").waitFor();
-	for (const name of ["Of steps", "Per step"]) expect(await detail.innerText()).toContain(name);
+	for (const name of ["Share", "Per step"]) expect(await detail.innerText()).toContain(name);
 	expect(await detail.locator(".source-link").first().innerText()).toMatch(/\.py:\d+$/);
 	await tab.shot("model");
 	await detail.getByRole("link", { name: "Calls in the timeline" }).click();
