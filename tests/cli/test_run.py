@@ -502,7 +502,7 @@ def test_a_compiled_optimizer_compiles_as_without_opstrobe(tmp_path, program, op
 
 def test_a_program_that_ends_before_the_first_step_is_reported(tmp_path, program, opstrobe):
     process = opstrobe("run", "--steps", "10:20", "-o", "trace.json", program(TRAINING))
-    assert process.returncode == 0
+    assert process.returncode == 1
     assert "no trace was written: the program ended in step 6" in process.stderr
     assert not (tmp_path / "trace.json").exists()
 
@@ -875,8 +875,36 @@ def test_steps_that_cannot_be_written_do_not_hurt_the_program(tmp_path, program,
     (tmp_path / "gone").mkdir()
     name = program("import os\nos.rmdir('gone')\n" + TRAINING)
     process = opstrobe("run", "--steps", "2", "-o", "gone/trace.json", name)
-    assert (process.stdout, process.returncode) == ("0\n1\n2\n3\n4\n5\n", 0)
+    assert (process.stdout, process.returncode) == ("0\n1\n2\n3\n4\n5\n", 1)
     assert process.stderr.count("opstrobe: no trace was written: ") == 1
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        "os.rmdir('gone')",
+        "os.rmdir('gone'); sys.exit()",
+        "os.rmdir('gone'); sys.exit(0)",
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))",  # as on a full disk
+    ],
+)
+def test_a_program_that_succeeds_without_a_trace_fails(tmp_path, program, opstrobe, end):
+    """Its last thread and its own functions at exit have run by then."""
+    late = (
+        "threading.Thread(target=lambda: (time.sleep(0.2), print('thread'))).start()\natexit.register(print, 'exit')\n"
+    )
+    name = program(WORK + "import atexit, os, resource, sys, threading, time\n" + late + end + "\n")
+    (tmp_path / "gone").mkdir()
+    process = opstrobe("run", "-o", "gone/trace.json", name)
+    assert (process.stdout, process.returncode) == ("thread\nexit\n", 1)
+    assert process.stderr.count("opstrobe: no trace was written: ") == 1 and "Traceback" not in process.stderr
+
+
+def test_a_forked_child_without_a_trace_succeeds(program, opstrobe):
+    """Its parent records, and gets its status."""
+    name = program(WORK + "import os\nif os.fork():\n    print(os.wait()[1])\n")
+    process = opstrobe("run", name)
+    assert (process.stdout, process.returncode) == ("0\n", 0), process.stderr
 
 
 def test_a_closed_standard_error_does_not_matter(tmp_path, program, opstrobe):

@@ -16,6 +16,7 @@ import subprocess
 import sys
 import threading
 import time
+import traceback
 import warnings
 from collections.abc import Sequence
 from types import FrameType
@@ -83,6 +84,7 @@ class RunRecorder:
         self._profile: opstrobe.profile | None = None
         self._watch: StepWatch | None = None
         self._written = False
+        self._unwritten = False  # a trace could not be written
         self._finishing = False
         self._deadly_signal: int | None = None
         self._measuring = False
@@ -119,14 +121,28 @@ class RunRecorder:
         os.register_at_fork(before=self._hold_signals, after_in_parent=self._forked, after_in_child=self._forget)
 
     def run(self, program: Program) -> None:
-        """Runs the program. To be called once, after `arm`, as the last action."""
+        """Runs the program, and ends it. To be called once, after `arm`, as the last action."""
         try:
             program.run()
-        except SystemExit:
-            raise
+        except SystemExit as end:
+            if end.code is not None and not (isinstance(end.code, int) and end.code == 0):
+                raise
         except BaseException:
             self._failed = True
             raise
+        if os.getpid() == self._pid:
+            self._end_program()
+
+    def _end_program(self) -> None:
+        """Does what the interpreter does when a program has succeeded, while its exit status may still change."""
+        try:
+            threading._shutdown()  # type: ignore[attr-defined]
+        except BaseException:  # Ctrl-C while threads run
+            _print(traceback.format_exc())
+        with contextlib.suppress(BaseException):  # which have been printed
+            atexit._run_exitfuncs()
+        if self._unwritten:
+            sys.exit(1)
 
     # --- recording ---------------------------------------------------------------------------------------------------
 
@@ -311,6 +327,7 @@ class RunRecorder:
             if not self._written:
                 self._stop()
         except KeyboardInterrupt:
+            self._unwritten = True
             _say(f"interrupted while writing '{self._output.path}'")
         except Exception as error:
             self._give_up(error)
@@ -322,8 +339,8 @@ class RunRecorder:
             signal.raise_signal(self._deadly_signal)
 
     def _give_up(self, error: Exception) -> None:
-        """A failure of the recording must not affect the program."""
-        self._written = True
+        """A failure of the recording must not affect the program, except for its exit status if it succeeds."""
+        self._written = self._unwritten = True
         if isinstance(error, MemoryError):
             _say("no trace was written: out of memory; record fewer steps (--steps), or less of them (--max-bytes)")
         else:
@@ -341,6 +358,7 @@ class RunRecorder:
             self._profile.stop()
         if not self._written:
             assert self._steps is not None
+            self._unwritten = True
             _say(
                 f"no trace was written: the program ended in step {self._profile.step_num}, "
                 f"before step {self._steps.start} that --steps begins with"
@@ -454,6 +472,7 @@ class RunRecorder:
                 export_trace(process.trace, path)
             except (OSError, MemoryError) as error:
                 self._output.drop(path)
+                self._unwritten = True
                 _say(f"the trace of {process.name} was not written: {error}")
                 continue
             size = _core.format_bytes(os.path.getsize(path))
