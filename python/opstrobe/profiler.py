@@ -23,6 +23,7 @@ from opstrobe.recording.experimental_config import (
     check_experimental,
     without_trace_only,
 )
+from opstrobe.recording.forks import first_use
 from opstrobe.recording.handlers import tensorboard_trace_handler
 from opstrobe.recording.schedule import schedule
 from opstrobe.recording.stack import StackOptions
@@ -115,7 +116,8 @@ class _KinetoProfile(Configured, Results):
         max_bytes: int | None = None,
         spill: str | os.PathLike[str] | None = None,
     ) -> None:
-        from opstrobe.recording.session_config import SessionConfig
+        with first_use:
+            from opstrobe.recording.session_config import SessionConfig
 
         config = self._config = SessionConfig(
             record_shapes=record_shapes,
@@ -359,7 +361,8 @@ class _KinetoProfile(Configured, Results):
     def _all_metadata(self) -> dict[str, str]:
         if not self._describes_itself:
             return {**self.preset_metadata, **self._metadata}
-        from opstrobe.recording import roof, source  # slow to import
+        with first_use:
+            from opstrobe.recording import roof, source  # slow to import
 
         measured = roof.cached_json()
         flags = ("profile_memory", "with_stack", "record_shapes", "with_modules", "with_flops")

@@ -94,3 +94,39 @@ print(failed)
 def test_children_profile_or_say_why_not():
     done = subprocess.run([sys.executable, "-c", CHILDREN], capture_output=True, text=True, timeout=300)
     assert done.stdout == "0\n", done.stderr
+
+
+# Another thread makes the first profile, and takes long to import the module that the first argument names.
+FIRST_PROFILE = """
+import importlib.abc, os, signal, sys, threading, time
+import torch, opstrobe
+
+class Slow(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, *_):
+        if name == "opstrobe.recording." + sys.argv[1]:
+            importing.set()
+            time.sleep(1)
+
+def profile():
+    with opstrobe.profile(profile_memory=True):
+        torch.ones(2)
+
+importing = threading.Event()
+sys.meta_path.insert(0, Slow())
+thread = threading.Thread(target=profile)
+thread.start()
+assert importing.wait(60)
+child = os.fork()
+if child == 0:
+    signal.alarm(30)
+    profile()
+    os._exit(0)
+thread.join()
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+"""
+
+
+@pytest.mark.parametrize("module", ["session_config", "bridge", "tensors", "roof", "source"])
+def test_a_child_forked_while_the_first_profile_imports_can_profile(module):
+    done = subprocess.run([sys.executable, "-c", FIRST_PROFILE, module], capture_output=True, text=True, timeout=300)
+    assert (done.stdout, done.returncode) == ("0\n", 0), done.stderr

@@ -11,6 +11,7 @@ import weakref
 
 from opstrobe import _core
 from opstrobe._warn import warn
+from opstrobe.recording.forks import first_use
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -91,9 +92,10 @@ class ExecutionTraceObserver(_ITraceObserver):
             return self
         import torch  # noqa: F401  (what is observed)
 
-        from opstrobe.recording import bridge
+        with first_use:
+            from opstrobe.recording import bridge
 
-        bridge.load()
+            bridge.load()
         stem, _ = os.path.splitext(self.output_file_path)
         variable = "ENABLE_PYTORCH_EXECUTION_TRACE_SAVE_INTEGRAL_TENSOR"
         self._trace = _core.ExecutionTrace(

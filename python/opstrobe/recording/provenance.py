@@ -12,6 +12,8 @@ import re
 import shlex
 import sys
 
+from opstrobe.recording.forks import first_use
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -148,7 +150,8 @@ def _option_text(name: str, value: Any) -> str:
 
 def _slow_settings() -> list[str]:
     """What makes all code of the process slower. The advice `slow-settings` knows these names."""
-    import _tracemalloc  # built in; -X tracemalloc starts it without the module around it
+    with first_use:
+        import _tracemalloc  # built in; -X tracemalloc starts it without the module around it
 
     torch: Any = sys.modules.get("torch")
     allocator = os.environ.get("PYTHONMALLOC", "") if not sys.flags.ignore_environment else ""

@@ -15,6 +15,7 @@ from opstrobe._warn import warn
 from opstrobe.recording import metadata, thread_names, thread_start
 from opstrobe.recording.activities import left_out_by
 from opstrobe.recording.configured import Configured
+from opstrobe.recording.forks import first_use
 from opstrobe.results.results import Results, export_trace
 
 TYPE_CHECKING = False
@@ -119,11 +120,13 @@ class Recording(Configured, Results):
         self.trace_id = trace_id
         self._with_torch = sys.modules.get("torch") is not None
         if self._with_torch:
-            from opstrobe.recording import bridge  # slow to import, and useless without torch
+            with first_use:
+                from opstrobe.recording import bridge  # slow to import, and useless without torch
 
-            bridge.load()
+                bridge.load()
             if self.profile_memory:
-                from opstrobe.recording.tensors import TensorWatch
+                with first_use:
+                    from opstrobe.recording.tensors import TensorWatch
 
                 self._watch = TensorWatch(brief=self._config.ring_seconds is not None)
         self._session = _core.Session(
@@ -147,7 +150,8 @@ class Recording(Configured, Results):
     def _spill_options(self) -> dict[str, Any]:
         if self._config.spill is None:
             return {}
-        from opstrobe.recording import spill
+        with first_use:
+            from opstrobe.recording import spill
 
         self._spill_path, self._spill_pid = spill.new_path(self._config.spill), os.getpid()
         return {"spill": self._spill_path}
