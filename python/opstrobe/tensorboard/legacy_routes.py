@@ -155,7 +155,7 @@ def _overview(get: Get, arguments: Arguments) -> Json:
                         "name": _CATEGORIES[name],
                         "description": "",
                         "value": round(average[name]),
-                        "extra": percent[name] and round(percent[name], 2),
+                        "extra": percent[name],
                     }
                     for name in names
                 ],

@@ -593,10 +593,12 @@ static void view_steps_write_averages(const struct ops_views *views, step_time *
 	ops_json_close(json, '}');
 	ops_json_member_open(json, "average_pct", '{');
 	for (int c = 0; c <= VIEW_TIME_COUNT; c++) {
-		double part_ns = average_ns(views, time, (enum view_category)c);
+		double part_ns = average_ns(views, time, (enum view_category)c), percent = 100 * part_ns / total_ns;
 
 		assert(part_ns >= 0 && part_ns <= total_ns * (1 + 1e-6));
-		ops_json_member_number(json, names[c], total_ns > 0 ? 100 * part_ns / total_ns : (double)NAN);
+		if (with_labels) /* like the plugin */
+			percent = rint(10000 * part_ns / total_ns) / 100;
+		ops_json_member_number(json, names[c], total_ns > 0 ? percent : (double)NAN);
 	}
 	ops_json_close(json, '}');
 }
