@@ -56,6 +56,11 @@ bool ops_file_is_library(struct ops_string file)
 	return ops_string_starts_any(file, starts) || ops_file_is_own(file) || ops_file_is_generated(file);
 }
 
+bool ops_is_worker_loop(struct ops_string file, struct ops_string function)
+{
+	return ops_string_ends(file, "torch/utils/data/_utils/worker.py") && ops_string_is(function, "_worker_loop");
+}
+
 bool ops_is_launcher(struct ops_string file, struct ops_string function)
 {
 	static const char *const files[] = {"runpy.py", "/torch/distributed/run.py", "/torch/distributed/launcher/api.py", "/bin/torchrun",

@@ -19,6 +19,8 @@ bool ops_file_is_generated(struct ops_string file);
 
 /* Whether a function starts the program or a thread: runpy, torchrun, threading's bootstrap. */
 bool ops_is_launcher(struct ops_string file, struct ops_string function);
+/* Whether a function is torch's loop of a data loader's worker. */
+bool ops_is_worker_loop(struct ops_string file, struct ops_string function);
 
 /* Returns the package of a library's file: "lightning" for ".../site-packages/lightning/pytorch/loops/loop.py"; "" if
  * the path has none. */

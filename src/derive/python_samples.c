@@ -241,22 +241,23 @@ static bool sample_waits(const struct ops_python_sample *sample, const uint8_t *
 	return sample->state == OPS_THREAD_STATES ? blocked[sample->stack] : ops_thread_state_waits(sample->state);
 }
 
-/* The loop of a worker, and whether a call in it only waits. */
-static bool is_worker_loop(const struct ops_sampled_function *function)
+static bool is_worker_loop(const struct ops_python_samples *samples, uint32_t stack)
 {
-	return ops_string_ends(function->file, "torch/utils/data/_utils/worker.py") && ops_string_is(function->name, "_worker_loop");
+	const struct ops_sampled_function *function = &samples->functions.items[samples->stacks.items[stack].function];
+
+	return ops_is_worker_loop(function->file, function->name);
 }
 
+/* Finds the loop of a worker, and whether a call in it only waits. */
 static void sampled_find_workers(const struct ops_python_samples *samples, const uint8_t *blocked, uint8_t *workers)
 {
 	/* Stacks come after those of their callers. */
 	for (size_t i = 0; i < samples->stacks.count; i++) {
 		uint32_t caller = samples->stacks.items[i].caller;
 
-		if (is_worker_loop(&samples->functions.items[samples->stacks.items[i].function]))
+		if (is_worker_loop(samples, (uint32_t)i))
 			workers[i] = OPS_SAMPLED_WORKS;
-		else if (caller != OPS_NONE && workers[caller] == OPS_SAMPLED_WORKS && blocked[i] &&
-		         is_worker_loop(&samples->functions.items[samples->stacks.items[caller].function]))
+		else if (caller != OPS_NONE && workers[caller] == OPS_SAMPLED_WORKS && blocked[i] && is_worker_loop(samples, caller))
 			workers[i] = OPS_SAMPLED_IDLES;
 		else if (caller != OPS_NONE)
 			workers[i] = workers[caller];

@@ -10,13 +10,18 @@
 #include "analyze/advice/advice_rest.h"
 #include "base/alloc.h"
 #include "base/text.h"
+#include "derive/program.h"
 
 extern const struct advice_rule advice_rule_loader;
 
 /* --- rows ------------------------------------------------------------------------------------------------------------ */
 
-/* The loop of torch in a worker. */
-#define WORKER_LOOP ": _worker_loop"
+static bool is_worker_row(const struct advice *advice, uint32_t row)
+{
+	struct ops_function_text function;
+
+	return ops_event_function(advice->trace, row, &function) && ops_is_worker_loop(function.file, function.name);
+}
 
 uint32_t advice_loader_track(const struct advice *advice)
 {
@@ -33,7 +38,7 @@ uint32_t advice_loader_track(const struct advice *advice)
 	for (uint32_t row = 0; busy_ns && works && row < events->count; row++) {
 		uint32_t track = events->track[row];
 
-		works[track] |= events->kind[row] == OPS_EVENT_PYTHON_FUNCTION && ops_string_ends(advice_name(advice, row), WORKER_LOOP);
+		works[track] |= is_worker_row(advice, row);
 		if (!works[track] || (advice->zone[row] & ADVICE_WAITING))
 			continue;
 		busy_ns[track] = ops_sum(busy_ns[track], events->self_ns[row]);
@@ -58,7 +63,7 @@ static bool is_idle_worker(const struct advice *advice, uint32_t row)
 {
 	uint32_t parent = advice->events->parent[row];
 
-	return parent != OPS_NONE && (advice->zone[row] & ADVICE_WAITING) && ops_string_ends(advice_name(advice, parent), WORKER_LOOP);
+	return parent != OPS_NONE && (advice->zone[row] & ADVICE_WAITING) && is_worker_row(advice, parent);
 }
 
 bool advice_keep_loader(struct advice *advice)
