@@ -372,12 +372,7 @@ class RunRecorder:
             self._measure_roof(profile)
         recording = profile.profiler
         assert recording is not None
-        if (
-            self._apart
-            and not profile.step_num
-            and recording.trace is not None
-            and _only_calls_python(recording.trace)
-        ):
+        if self._apart and not profile.step_num and recording.trace is not None and _only_calls_python(recording.trace):
             paths = self._write_ranks()
             trace = self._apart[0].trace
         else:
