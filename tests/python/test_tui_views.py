@@ -83,11 +83,12 @@ async def settle(pilot, is_done):
     raise AssertionError("the screen does not come to rest")
 
 
-def drive(path, use, size=(120, 40)):
-    """Runs `use(app, pilot)` when the overview of the trace is on the screen."""
+def drive(path, use, size=(120, 40), is_whole=True):
+    """Runs `use(app, pilot)` when the overview of the trace is on the screen. Views show the whole trace, or the steps alone."""
 
     async def run():
         app = TraceApp(Source(path))
+        app.source.is_whole = is_whole
         async with app.run_test(size=size) as pilot:
             await settle(pilot, lambda: app.view() is not None and app.view().query(".words"))
             await settle(pilot, lambda: not app.view().query_one(".state").display)
@@ -173,6 +174,38 @@ def test_operators_equal_json_to_the_digit(folder, printed):
         assert shown == pytest.approx(longest["host_self"] / 1000 ** (longest["host_self"] >= 1000), rel=0.005)
 
     drive(folder / "t.json.gz", use, (200, 40))
+
+
+def test_steps_alone_and_the_whole_trace(folder):
+    """Views open on the steps, as in the browser, with the figures of `--steps`; a key shows the whole trace."""
+
+    def self_us(*options):
+        words = [OPSTROBE, "lines", "--format", "json", *options, "t.json.gz"]
+        files = json.loads(subprocess.run(words, cwd=folder, check=True, capture_output=True, timeout=300).stdout)[
+            "files"
+        ]
+        return sum(line["self_us"] for file in files if not file["is_library"] for line in file["lines"])
+
+    async def use(app, pilot):
+        def shown_us():
+            return sum(row["self_us"] for row in app.view().query_one(TableView).rows)
+
+        await go(app, pilot, "5")
+        covers = app.view().query_one(".covers")
+        assert str(covers.content) == "Steps 0 to 3 (t: the whole trace)" and covers.display
+        assert shown_us() == pytest.approx(self_us("--steps", "0:3"))
+        assert shown_us() < self_us()
+        await pilot.press("t")
+        await settle(pilot, lambda: str(covers.content) == "The whole trace (t: steps 0 to 3)")
+        assert shown_us() == pytest.approx(self_us())
+        await go(app, pilot, "1")
+        assert not app.view().query_one(".covers").display
+        await go(app, pilot, "5")
+        await pilot.press("t")
+        await settle(pilot, lambda: str(covers.content) == "Steps 0 to 3 (t: the whole trace)")
+        assert shown_us() == pytest.approx(self_us("--steps", "0:3"))
+
+    drive(folder / "t.json.gz", use, is_whole=False)
 
 
 def test_details_of_an_operator(folder, printed):

@@ -39,12 +39,14 @@ class TraceApp(App[None]):
     OptionList { height: 1fr; }
     TabbedContent { height: 1fr; }
     TabPane { padding: 0; }
+    .covers { height: auto; padding: 0 1; color: $text-muted; display: none; }
     .state { height: auto; padding: 0 1; color: $text-muted; }
     .state.wrong { color: $text-error; }
     .words { padding: 0 1; height: auto; }
     """
     BINDINGS = [
         Binding("question_mark", "keys", "Keys"),
+        Binding("t", "whole_trace", "Steps/whole trace"),
         Binding("q", "quit", "Quit"),
         *(Binding(str(number), f"view({number - 1})", show=False) for number in range(1, len(VIEWS) + 1)),
     ]
@@ -148,7 +150,7 @@ class TraceApp(App[None]):
         self.title = trace["name"]
         self.query_one("#what", Static).update(f"Reading {printable(trace['path'])}")
         self._poll = self.set_interval(_POLL_S, self._show_progress)
-        self.ask(lambda source: source.get("info"), self._show_views, self._fail)
+        self.ask(lambda source: source.open(), self._show_views, self._fail)
 
     def _show_progress(self) -> None:
         entry = next(each for each in self.source.traces() if each["id"] == self.source.trace)
@@ -207,6 +209,21 @@ class TraceApp(App[None]):
         if view is not None:
             view.ask()
             view.focus_content()
+
+    def action_whole_trace(self) -> None:
+        """Views show the whole trace, or the steps alone again."""
+        if self.opened is None or not self.source.steps or isinstance(self.screen, Sheet):
+            return
+        self.source.is_whole = not self.source.is_whole
+        for view in self.screen_stack[0].query(View):
+            view.is_asked &= not view.is_of_steps
+        self._activated()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if action == "whole_trace":
+            view = self.view() if self.screen_stack else None
+            return view is not None and view.is_of_steps and bool(self.source.steps)
+        return True
 
     def action_keys(self) -> None:
         if not isinstance(self.screen, Sheet):

@@ -17,6 +17,7 @@ KEYS = [
         ("1 to 8", "go to a view; so does a click on its name"),
         ("arrows, page keys", "move; left and right scroll wide tables"),
         ("Home, End", "first and last row of a table"),
+        ("t", "the steps alone, or the whole trace"),
         ("?", "these keys"),
         ("q, Ctrl-Q", "quit"),
     ]),

@@ -28,6 +28,10 @@ class Source:
         self._asking = 0
         self.trace = ""
         """Id of the displayed trace."""
+        self.steps = ""
+        """The steps that views show, such as "0:4", if these are only a part of the trace; "": they show all of it."""
+        self.is_whole = False
+        """Views show the whole trace nevertheless."""
 
     def traces(self) -> list[dict[str, Any]]:
         """The available traces, with their states. Returns immediately."""
@@ -38,6 +42,15 @@ class Source:
         """The reply about the displayed trace, such as get("views", parts="steps")."""
         query = {name: value for name, value in parameters.items() if value != ""}
         return self._ask(f"traces/{self.trace}/{quote(path)}" + (f"?{urlencode(query)}" if query else ""))
+
+    def open(self) -> None:
+        """Reads the displayed trace, and finds what views open on."""
+        opening = self.get("timeline")["opening"]
+        self.steps = opening["steps"] if opening else ""
+
+    def get_of_steps(self, path: str, **parameters: str | int) -> Any:
+        """The same as `get` about the steps that views show."""
+        return self.get(path, **parameters, steps="" if self.is_whole else self.steps)
 
     def _ask(self, target: str) -> Any:
         with self._lock:

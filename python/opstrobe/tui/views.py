@@ -44,6 +44,7 @@ class View(Vertical):
     """A view that requests its data when it is first shown."""
 
     title = ""
+    is_of_steps = False  # shows the steps alone if they are only a part of the trace
 
     def __init__(self) -> None:
         super().__init__()
@@ -54,6 +55,7 @@ class View(Vertical):
         return self.app
 
     def compose(self) -> ComposeResult:
+        yield Static(classes="covers", markup=False)
         yield Static("Loading …", classes="state", markup=False)
         yield self.content()
 
@@ -78,7 +80,16 @@ class View(Vertical):
 
     def _answered(self, answer: Any) -> None:
         self.query_one(".state", Static).display = False
+        covers = self.query_one(".covers", Static)
+        covers.update(self._covers())
+        covers.display = self.is_of_steps and bool(self.trace_app.source.steps)
         self.draw(answer)
+
+    def _covers(self) -> str:
+        source = self.trace_app.source
+        first, _, last = source.steps.partition(":")
+        steps = f"steps {first} to {last}" if last else f"step {first}"
+        return f"The whole trace (t: {steps})" if source.is_whole else f"{steps.capitalize()} (t: the whole trace)"
 
     def fail(self, message: str) -> None:
         state = self.query_one(".state", Static)
@@ -297,6 +308,7 @@ def operator_columns(answer: dict[str, Any], by_shape: bool) -> list[Column]:
 
 class Operators(View):
     title = "Operators"
+    is_of_steps = True
     BINDINGS = [Binding("b", "by_shape", "By shapes")]
 
     def __init__(self) -> None:
@@ -308,7 +320,7 @@ class Operators(View):
         return TableView("share", empty="No operators. Record the activity CPU to see them.")
 
     def fetch(self, source: Source) -> Any:
-        return source.get("views", parts="flags,operators,operators_by_input_shape")
+        return source.get_of_steps("views", parts="flags,operators,operators_by_input_shape")
 
     def draw(self, answer: dict[str, Any]) -> None:
         self._answer = answer
@@ -378,12 +390,13 @@ def operator_text(row: Row, columns: list[Column], shapes: list[Row], calls: dic
 
 class Kernels(View):
     title = "Kernels"
+    is_of_steps = True
 
     def content(self) -> TableView:
         return TableView("total_us", empty="No kernels: the trace has no GPU activity.")
 
     def fetch(self, source: Source) -> Any:
-        return source.get("tables/kernels")["table"]
+        return source.get_of_steps("tables/kernels")["table"]
 
     def draw(self, table: dict[str, Any]) -> None:
         kinds = {
@@ -422,6 +435,7 @@ def _text(value: Any) -> str | None:
 
 class Modules(View):
     title = "Modules"
+    is_of_steps = True
     BINDINGS = [Binding("space", "fold", "Open/close")]
 
     def content(self) -> TableView:
@@ -430,7 +444,7 @@ class Modules(View):
         )
 
     def fetch(self, source: Source) -> Any:
-        return source.get("modules")["modules"]
+        return source.get_of_steps("modules")["modules"]
 
     def draw(self, modules: list[dict[str, Any]]) -> None:
         device = any(module["total"]["device_ns"] for module in modules)
@@ -489,6 +503,7 @@ class Lines(View):
     """Lines of the program; those of libraries are shown on request, or if there are no others."""
 
     title = "Lines"
+    is_of_steps = True
     BINDINGS = [Binding("l", "libraries", "Libraries")]
 
     def __init__(self) -> None:
@@ -500,7 +515,7 @@ class Lines(View):
         return TableView("self_us", empty="No lines. Record with opstrobe run, or with with_stack=True.")
 
     def fetch(self, source: Source) -> Any:
-        return source.get("lines")
+        return source.get_of_steps("lines")
 
     def draw(self, answer: dict[str, Any]) -> None:
         self._answer = answer
@@ -589,6 +604,7 @@ def source_text(row: Row, answer: dict[str, Any], around: int = 6) -> Text:
 
 class FlameTab(View):
     title = "Flame"
+    is_of_steps = True
     BINDINGS = [
         Binding("b", "backward", "Backward"),
         Binding("d", "device", "CPU/device", show=False),
@@ -608,7 +624,7 @@ class FlameTab(View):
 
     def fetch(self, source: Source) -> Any:
         return Flame(
-            source.get(
+            source.get_of_steps(
                 "stacks",
                 metric=self._metric,
                 backward=self._backward,
@@ -654,12 +670,13 @@ class FlameTab(View):
 
 class Memory(View):
     title = "Memory"
+    is_of_steps = True
 
     def content(self) -> VerticalScroll:
         return VerticalScroll(Static(classes="words", markup=False))
 
     def fetch(self, source: Source) -> Any:
-        return source.get("memory", top=10)
+        return source.get_of_steps("memory", top=10)
 
     def draw(self, answer: dict[str, Any]) -> None:
         self.query_one(".words", Static).update(memory_text(answer))
