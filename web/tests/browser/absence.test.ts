@@ -87,7 +87,7 @@ test("modules have their paths in every view, time per call and their share of t
 	await tab.page.goto(server.at("timeline", trace, `q=${encodeURIComponent(inner.name)}`));
 	await tab.page.locator(".tl-event h2", { hasText: inner.path }).waitFor();
 	await tab.page.goto(server.at("stacks", trace));
-	await tab.page.locator(".flame-box", { hasText: modules[0]!.path }).first().waitFor();
+	await tab.page.locator(".flame-texts text", { hasText: modules[0]!.path }).first().waitFor();
 	await tab.close();
 	await server.stop();
 	tab.expectQuiet();
