@@ -170,7 +170,7 @@ def test_run_names_the_reason_why_there_is_no_trace(tmp_path: Path) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (used + 2**20, resource.RLIM_INFINITY))
     """
     status, said = run_recorded(tmp_path, program)
-    assert status == 0
+    assert status == 1
     assert said.splitlines()[-1] == (
         "opstrobe: no trace was written: out of memory; record fewer steps (--steps), or less of them (--max-bytes)"
     )
