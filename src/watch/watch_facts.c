@@ -35,18 +35,18 @@ static struct ops_string facts_file_of(const struct ops_stack_frame *frame)
 	return (struct ops_string){frame->file, strnlen(frame->file, sizeof(frame->file))};
 }
 
-/* Leaves out the innermost frames if they are Opstrobe's: the program is in its step or error, not in the code that reports it. */
+/* Leaves out frames that are Opstrobe's: the program is in its step, its error or its own hook, not in the code that reports it. */
 static void facts_write_frames(const struct ops_stack *stack, struct ops_json_writer *json)
 {
-	uint32_t count = stack->count < OPS_STACK_FRAMES ? stack->count : OPS_STACK_FRAMES, first = 0;
+	uint32_t count = stack->count < OPS_STACK_FRAMES ? stack->count : OPS_STACK_FRAMES;
 
-	while (first < count && ops_file_is_own(facts_file_of(&stack->frames[first])))
-		first++;
 	ops_json_key(json, "python");
 	ops_json_open(json, '[');
-	for (uint32_t i = first; i < count; i++) {
+	for (uint32_t i = 0; i < count; i++) {
 		const struct ops_stack_frame *frame = &stack->frames[i];
 
+		if (ops_file_is_own(facts_file_of(frame)))
+			continue;
 		ops_json_open(json, '{');
 		ops_json_member_string(json, "file", facts_file_of(frame));
 		ops_json_member(json, "line", frame->line);

@@ -319,6 +319,26 @@ def test_previous_hooks(tmp_path: Path) -> None:
     assert not any("/opstrobe/" in file for file in files), files  # only the program's frames
 
 
+def test_a_hook_of_the_program_that_runs_meanwhile(tmp_path: Path) -> None:
+    """Opstrobe's hook called it: its frames are left out between those of the program, too."""
+    code = (
+        "import sys, threading\n"
+        "runs, ends = threading.Event(), threading.Event()\n"
+        "threading.excepthook = lambda given: (runs.set(), ends.wait())\n"
+        "from opstrobe.blackbox import triggers\n"
+        "triggers.start(sys.argv[1], per_hour=10)\n"
+        "threading.Thread(target=lambda: 1 / 0, daemon=True).start()\n"
+        "runs.wait()\n"
+        "raise KeyError('x')\n"
+    )
+    (tmp_path / "incidents").mkdir()
+    subprocess.run([sys.executable, "-c", code, str(tmp_path / "incidents")], capture_output=True, text=True)
+    (report,) = (each for each in reports(tmp_path) if each["exception"]["type"] == "KeyError")
+    stacks = [[frame["file"] for frame in thread["python"]] for thread in report["threads"]]
+    assert any("<string>" in files and any(file.endswith("threading.py") for file in files) for files in stacks), stacks
+    assert not any("/opstrobe/" in file for files in stacks for file in files), stacks
+
+
 BLACK_BOX = """
 import os, signal, sys, time
 import torch, opstrobe
