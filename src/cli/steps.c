@@ -43,30 +43,30 @@ static void add_to_head(struct cli_steps *steps, const char *path, const char *w
 	steps->head = head;
 }
 
+#define RANGE_ROOM 64
+
+/* Writes "step 3" or "steps 3 to 5". */
+static void name_range(char text[RANGE_ROOM], uint64_t first, uint64_t last)
+{
+	int size = snprintf(text, RANGE_ROOM, first == last ? "step %" PRIu64 : "steps %" PRIu64, first);
+
+	if (first != last)
+		snprintf(text + size, RANGE_ROOM - (size_t)size, " to %" PRIu64, last);
+}
+
 /* Says of the whole trace that the steps are only a part of it. */
 static void add_coverage(struct cli_steps *steps, const char *path, const struct ops_trace *trace)
 {
 	uint64_t first, last;
-	char what[160];
+	char range[RANGE_ROOM], what[3 * RANGE_ROOM];
+	int size;
 
 	if (!ops_trace_opening(trace, &first, &last))
 		return;
-	if (first == last)
-		snprintf(what, sizeof(what), "the whole trace; step %" PRIu64 " alone: --steps %" PRIu64, first, first);
-	else
-		snprintf(what, sizeof(what), "the whole trace; steps %" PRIu64 " to %" PRIu64 " alone: --steps %" PRIu64 ":%" PRIu64, first, last,
-		         first, last);
-	add_to_head(steps, path, what);
-}
-
-static void add_range(struct cli_steps *steps, const char *path)
-{
-	char what[64];
-
-	if (steps->first == steps->last)
-		snprintf(what, sizeof(what), "step %" PRIu64, steps->first);
-	else
-		snprintf(what, sizeof(what), "steps %" PRIu64 " to %" PRIu64, steps->first, steps->last);
+	name_range(range, first, last);
+	size = snprintf(what, sizeof(what), "the whole trace; %s alone: --steps %" PRIu64, range, first);
+	if (first != last)
+		snprintf(what + size, sizeof(what) - (size_t)size, ":%" PRIu64, last);
 	add_to_head(steps, path, what);
 }
 
@@ -74,6 +74,7 @@ enum ops_code cli_steps_cut(struct cli_steps *steps, const char *path, const str
 {
 	struct ops_trace_cut cut = {0};
 	struct ops_trace *part = NULL;
+	char range[RANGE_ROOM];
 	enum ops_code code;
 
 	if (!steps->is_range) {
@@ -89,7 +90,8 @@ enum ops_code cli_steps_cut(struct cli_steps *steps, const char *path, const str
 		ops_trace_unref((struct ops_trace *)*trace);
 		*trace = part;
 	}
-	add_range(steps, path);
+	name_range(range, steps->first, steps->last);
+	add_to_head(steps, path, range);
 	return OPS_OK;
 }
 

@@ -28,11 +28,22 @@
 #define DIGITS_MAX 18   /* largest number of digits that fits */
 #define NEARLY_ALL 0.98 /* share of a trace whose sums are about those of the trace */
 
+/* Parses digits, and moves behind them. Stops before a number would be too large. Returns false without digits. */
+static bool parse_step_digits(const char **at, const char *end, uint64_t *ret_number)
+{
+	const char *start = *at;
+	uint64_t number = 0;
+
+	for (; *at < end && **at >= '0' && **at <= '9' && number <= INT64_MAX / 10 - 1; (*at)++)
+		number = 10 * number + (uint64_t)(**at - '0');
+	*ret_number = number;
+	return *at > start;
+}
+
 bool ops_step_number(struct ops_string name, int64_t *ret_number)
 {
-	const char *at = name.bytes + strlen(OPS_STEP_PREFIX), *end = name.bytes + name.size;
-	int64_t number = 0;
-	int digits = 0;
+	const char *at = name.bytes + strlen(OPS_STEP_PREFIX), *end = name.bytes + name.size, *digits;
+	uint64_t number;
 
 	if (!ops_string_starts(name, OPS_STEP_PREFIX))
 		return false;
@@ -42,11 +53,10 @@ bool ops_step_number(struct ops_string name, int64_t *ret_number)
 		return false;
 	while (at < end && *at == ' ')
 		at++;
-	for (; at < end && *at >= '0' && *at <= '9' && digits < DIGITS_MAX; at++, digits++)
-		number = number * 10 + (*at - '0');
-	if (!digits || at != end)
+	digits = at;
+	if (!parse_step_digits(&at, end, &number) || at != end || end - digits > DIGITS_MAX)
 		return false;
-	*ret_number = number;
+	*ret_number = (int64_t)number;
 	return true;
 }
 
@@ -617,25 +627,16 @@ bool ops_steps_are_part(const struct ops_trace *trace)
 	       (double)ops_difference(to_ns, from_ns) < NEARLY_ALL * (double)ops_difference(extent.end_ns, extent.start_ns);
 }
 
-static bool parse_step_digits(const char **at, uint64_t *ret_number)
-{
-	const char *start = *at;
-	uint64_t number = 0;
-
-	for (; **at >= '0' && **at <= '9' && number <= INT64_MAX / 10 - 1; (*at)++)
-		number = 10 * number + (uint64_t)(**at - '0');
-	*ret_number = number;
-	return *at > start;
-}
-
 bool ops_steps_parse(const char *text, uint64_t *ret_first, uint64_t *ret_last)
 {
-	if (!parse_step_digits(&text, ret_first))
+	const char *end = text + strlen(text);
+
+	if (!parse_step_digits(&text, end, ret_first))
 		return false;
 	*ret_last = *ret_first;
 	if (*text == ':') {
 		text++;
-		if (!parse_step_digits(&text, ret_last))
+		if (!parse_step_digits(&text, end, ret_last))
 			return false;
 	}
 	return !*text && *ret_first <= *ret_last;

@@ -91,6 +91,14 @@ size_t ops_thread_span_after(const struct ops_thread_samples *thread, int64_t ti
 	return at;
 }
 
+uint32_t ops_thread_samples_of(const struct ops_thread_states *states, const struct ops_track *track)
+{
+	for (size_t i = 0; track->kind == OPS_TRACK_THREAD && i < states->threads.count; i++)
+		if (states->threads.items[i].tid == track->tid)
+			return (uint32_t)i;
+	return OPS_NONE;
+}
+
 /* Returns how long a thread was in a state. */
 static int64_t state_ns(const struct ops_thread_samples *thread, enum ops_thread_state state, int64_t start_ns, int64_t end_ns)
 {
@@ -185,14 +193,6 @@ static bool thread_states_go_on(struct walk *walk, uint32_t track, int64_t time_
 	return time_ns <= progress->last_ns || visit_parts(walk, track, time_ns, after);
 }
 
-static uint32_t samples_of(const struct ops_thread_states *states, const struct ops_track *track)
-{
-	for (size_t i = 0; track->kind == OPS_TRACK_THREAD && i < states->threads.count; i++)
-		if (states->threads.items[i].tid == track->tid)
-			return (uint32_t)i;
-	return OPS_NONE;
-}
-
 bool ops_thread_states_walk(const struct ops_thread_states *states, const struct ops_trace *trace,
                             bool (*visit)(void *context, const struct ops_thread_part *part), void *context)
 {
@@ -204,7 +204,7 @@ bool ops_thread_states_walk(const struct ops_thread_states *states, const struct
 	walk.tracks = ops_realloc_array(NULL, count + 1, sizeof(*walk.tracks));
 	done = walk.tracks != NULL;
 	for (size_t i = 0; done && i < count; i++)
-		walk.tracks[i] = (struct progress){samples_of(states, &tracks[i]), OPS_NONE, OPS_NONE, INT64_MIN, 0};
+		walk.tracks[i] = (struct progress){ops_thread_samples_of(states, &tracks[i]), OPS_NONE, OPS_NONE, INT64_MIN, 0};
 	for (uint32_t row = 0; done && row < walk.events->count; row++) {
 		struct progress *progress = &walk.tracks[walk.events->track[row]];
 

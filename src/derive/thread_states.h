@@ -33,6 +33,8 @@ struct ops_thread_states {
 bool ops_thread_states_read(struct ops_thread_states *states, const struct ops_trace *trace);
 void ops_thread_states_release(struct ops_thread_states *states);
 
+/* Returns the index of the samples of a track's thread; OPS_NONE: it was not sampled. */
+uint32_t ops_thread_samples_of(const struct ops_thread_states *states, const struct ops_track *track);
 /* Returns the index of the first span that ends after a time, or their number if there is none. */
 size_t ops_thread_span_after(const struct ops_thread_samples *thread, int64_t time_ns);
 

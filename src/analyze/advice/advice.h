@@ -267,10 +267,11 @@ struct advice_rest {
 #define ADVICE_RULES_MAX 128
 
 /* Parts of the recorded time of steady steps that their length excludes. */
-struct advice_excluded {
-	int64_t recording_ns; /* overhead of recording */
-	int64_t imports_ns;
-	int64_t waits_ns;     /* waiting for a CPU that other programs have */
+enum advice_excluded {
+	ADVICE_EXCLUDED_WAITS, /* waiting for a CPU that other programs have */
+	ADVICE_EXCLUDED_IMPORTS,
+	ADVICE_EXCLUDED_RECORDING, /* overhead of recording */
+	ADVICE_EXCLUDED_PARTS
 };
 
 struct advice_report {
@@ -283,7 +284,7 @@ struct advice_report {
 	uint32_t of_samples; /* number of traces to which no rule applies, because they consist of samples */
 	double step_ms;   /* the average steady step of the first trace, the base of percentages */
 	double mean_ms;   /* mean of its steps, without a first one that is apart */
-	struct advice_excluded excluded; /* sums over its `steady` steps */
+	int64_t excluded_ns[ADVICE_EXCLUDED_PARTS]; /* sums over its `steady` steps */
 	struct view_waited waited; /* of the trace in which steps waited for the largest share of their time */
 	double outside_ratio; /* see view_outside_ratio() */
 	uint32_t steady, steps; /* numbers of its steady steps and of all steps; 0 without steps */
@@ -399,7 +400,7 @@ struct advice {
 	uint8_t *steady;       /* by step */
 	size_t step_count;     /* number of steady steps */
 	int64_t steps_ns;      /* their sum */
-	struct advice_excluded excluded; /* what was subtracted from that */
+	int64_t excluded_ns[ADVICE_EXCLUDED_PARTS]; /* what was subtracted from that */
 	int64_t contended_ns;  /* part of that in which the step waits for a processor that other threads or child processes of the
 	                        * program have; in no row */
 	struct ops_places places;

@@ -103,7 +103,7 @@ enum ops_code ops_adviser_add(struct ops_adviser *adviser, const struct ops_rank
 	done = done && (advice.incomplete || advice_ranks_add(&adviser->ranks, &advice, rank));
 	if (done && !adviser->report.traces) {
 		adviser->report.step_ms = advice_step_ms(&advice, (double)advice.steps_ns);
-		adviser->report.excluded = advice.excluded;
+		memcpy(adviser->report.excluded_ns, advice.excluded_ns, sizeof(advice.excluded_ns));
 		adviser->report.mean_ms = view_step_shown_average_ns(advice.views, VIEW_TIME_COUNT) / 1e6;
 		adviser->report.steady = (uint32_t)advice.step_count;
 		adviser->report.steps = advice.real_steps ? (uint32_t)advice.views->steps.count : 0;

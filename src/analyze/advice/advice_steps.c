@@ -389,7 +389,7 @@ static bool clip_to_steps(struct advice *advice)
 static bool sum_up_steps(struct advice *advice)
 {
 	struct ops_intervals steady = {0};
-	struct advice_excluded *excluded = &advice->excluded;
+	int64_t *excluded_ns = advice->excluded_ns;
 	bool done = advice_steady_spans(advice, &steady);
 
 	for (size_t i = 0; i < advice->views->steps.count; i++)
@@ -398,17 +398,17 @@ static bool sum_up_steps(struct advice *advice)
 	ops_intervals_release(&steady);
 	/* The overhead of recording a row occurs around it, so that of a step's first row precedes the step. */
 	for (uint32_t row = 0; row < advice->events->count; row++) {
-		int64_t *lost_ns = advice->zone[row] & ADVICE_IN_IMPORT ? &excluded->imports_ns : &excluded->waits_ns;
+		int64_t *lost_ns = &excluded_ns[advice->zone[row] & ADVICE_IN_IMPORT ? ADVICE_EXCLUDED_IMPORTS : ADVICE_EXCLUDED_WAITS];
 
 		if (!advice_counts(advice, row) ||
 		    advice->events->start_ns[row] <= advice->views->steps.items[advice->step_of[row]].host_start_ns)
 			continue;
-		excluded->recording_ns = ops_sum(excluded->recording_ns, advice_recording_ns(advice, row));
+		excluded_ns[ADVICE_EXCLUDED_RECORDING] = ops_sum(excluded_ns[ADVICE_EXCLUDED_RECORDING], advice_recording_ns(advice, row));
 		*lost_ns = ops_sum(*lost_ns, advice->lost_ns[row]);
 	}
-	advice->contended_ns = (int64_t)(view_waited_own(advice->machine.waited) * (double)excluded->waits_ns);
-	excluded->waits_ns = ops_difference(excluded->waits_ns, advice->contended_ns);
-	advice->steps_ns = ops_difference(advice->steps_ns, ops_sum(excluded->recording_ns, ops_sum(excluded->imports_ns, excluded->waits_ns)));
+	advice->contended_ns = (int64_t)(view_waited_own(advice->machine.waited) * (double)excluded_ns[ADVICE_EXCLUDED_WAITS]);
+	excluded_ns[ADVICE_EXCLUDED_WAITS] = ops_difference(excluded_ns[ADVICE_EXCLUDED_WAITS], advice->contended_ns);
+	advice->steps_ns = ops_difference(advice->steps_ns, ops_sum_all(excluded_ns, ADVICE_EXCLUDED_PARTS));
 	if (advice->steps_ns < 0)
 		advice->steps_ns = 0;
 	return done;

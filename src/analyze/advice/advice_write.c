@@ -193,34 +193,36 @@ static void append_outcome(struct ops_buffer *out, const struct advice_report *r
 
 #define BASE_ROOM 640
 #define EXCLUDED_MIN 0.01 /* share of the base above which it says that something is excluded */
+
+/* Names in JSON and in text. */
+static const struct {
+	const char *name, *of;
+} excluded_parts[ADVICE_EXCLUDED_PARTS] = {
+	[ADVICE_EXCLUDED_WAITS] = {"waits_for_cpu", "waiting for a CPU"},
+	[ADVICE_EXCLUDED_IMPORTS] = {"imports", "imports"},
+	[ADVICE_EXCLUDED_RECORDING] = {"recording", "overhead of recording"},
+};
+
 /* Per steady step. */
-static double excluded_ms(const struct advice_report *report, int64_t ns)
+static double excluded_ms(const struct advice_report *report, int part)
 {
-	return report->steady ? (double)ns / 1e6 / report->steady : 0;
+	return report->steady ? (double)report->excluded_ns[part] / 1e6 / report->steady : 0;
 }
 
 /* ", which excludes 1.9 ms of waiting for a CPU, 310 µs of overhead of recording" */
 static void excluded_text(const struct advice_report *report, char *text, size_t room)
 {
-	const struct {
-		int64_t ns;
-		const char *of;
-	} parts[] = {
-		{report->excluded.waits_ns, "waiting for a CPU"},
-		{report->excluded.imports_ns, "imports"},
-		{report->excluded.recording_ns, "overhead of recording"},
-	};
 	size_t used = 0;
 
 	*text = '\0';
-	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
-		double ms = excluded_ms(report, parts[i].ns);
+	for (int i = 0; i < ADVICE_EXCLUDED_PARTS; i++) {
+		double ms = excluded_ms(report, i);
 		char time[OPS_FORMAT_ROOM];
 
 		if (!(ms > EXCLUDED_MIN * report->step_ms))
 			continue;
 		ops_format_duration(time, ms * 1e6);
-		used += (size_t)snprintf(text + used, room - used, "%s %s of %s", used ? "," : ", which excludes", time, parts[i].of);
+		used += (size_t)snprintf(text + used, room - used, "%s %s of %s", used ? "," : ", which excludes", time, excluded_parts[i].of);
 	}
 }
 
@@ -274,9 +276,8 @@ void advice_write_json(const struct advice_report *report, struct ops_buffer *ou
 	ops_json_member_if(&json, "steady_steps", true, report->steady);
 	ops_json_member_if(&json, "steps", true, report->steps);
 	ops_json_member_open(&json, "excluded_ms", '{');
-	ops_json_member_number(&json, "waits_for_cpu", excluded_ms(report, report->excluded.waits_ns));
-	ops_json_member_number(&json, "imports", excluded_ms(report, report->excluded.imports_ns));
-	ops_json_member_number(&json, "recording", excluded_ms(report, report->excluded.recording_ns));
+	for (int i = 0; i < ADVICE_EXCLUDED_PARTS; i++)
+		ops_json_member_number(&json, excluded_parts[i].name, excluded_ms(report, i));
 	ops_json_close(&json, '}');
 	ops_json_member_number(&json, "waited_for_cpu_ratio", report->waited.ratio); /* null: not recorded */
 	ops_json_member_number(&json, "outside_of_steps_ratio", report->outside_ratio);

@@ -352,7 +352,7 @@ static bool rule_python_time_report(const struct advice *advice, const struct op
 	if (!find_typical(advice, own_ns, &typical_ns))
 		return false;
 	/* Of uneven steps, the median may be more than the mean. */
-	if (fmin(typical_ns, (double)advice->steps_ns) < SHARE_MIN * (double)ops_sum(advice->steps_ns, advice->excluded.imports_ns))
+	if (fmin(typical_ns, (double)advice->steps_ns) < SHARE_MIN * (double)ops_sum(advice->steps_ns, advice->excluded_ns[ADVICE_EXCLUDED_IMPORTS]))
 		return true;
 	if (!advice->sampled && !advice_find_shared_ns(advice, &shared_ns))
 		return false;

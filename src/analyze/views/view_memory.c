@@ -18,6 +18,7 @@
 #include "base/map.h"
 #include "base/order.h"
 #include "base/text.h"
+#include "derive/around.h"
 #include "derive/memory_events.h"
 
 #define CPU_KEY 0
@@ -82,22 +83,24 @@ static bool view_memory_is_of(const struct device *device, const struct ops_memo
 
 /* --- owners --------------------------------------------------------------------------------------------------------- */
 
+static bool view_memory_holds(const void *context, uint32_t row)
+{
+	return view_holds(context, row);
+}
+
 /* Finds by record the innermost node that contains it. Returns false if out of memory. */
 static bool find_owners(const struct ops_views *views, size_t count, uint32_t *owners)
 {
-	const struct ops_events *events = views->events;
-	uint32_t *rows = ops_memory_events(views->trace), *of_row = ops_alloc_none(events->count + 1); /* the same by row */
+	uint32_t *rows = ops_memory_events(views->trace), *around = ops_rows_around(views->trace, view_memory_holds, views);
 
-	for (uint32_t row = 0; of_row && row < events->count; row++)
-		if (view_holds(views, row))
-			of_row[row] = views->nodes.items[views->node_of[row]].kept;
-		else if (events->parent[row] != OPS_NONE)
-			of_row[row] = of_row[events->parent[row]];
-	for (size_t i = 0; rows && of_row && i < count; i++)
-		owners[i] = rows[i] == OPS_NONE ? OPS_NONE : of_row[rows[i]];
+	for (size_t i = 0; rows && around && i < count; i++) {
+		uint32_t row = rows[i] == OPS_NONE || view_holds(views, rows[i]) ? rows[i] : around[rows[i]];
+
+		owners[i] = row == OPS_NONE ? OPS_NONE : views->nodes.items[views->node_of[row]].kept;
+	}
 	ops_free(rows);
-	ops_free(of_row);
-	return rows && of_row;
+	ops_free(around);
+	return rows && around;
 }
 
 /* Returns the operator that a record belongs to, or OPS_NONE. */

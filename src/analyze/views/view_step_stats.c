@@ -323,20 +323,17 @@ static bool view_step_stats_compare_names(const struct table *table, struct view
 static bool estimate_waits(const struct ops_views *views, struct ops_step_wait *waits)
 {
 	struct ops_thread_states states;
-	const struct ops_thread_samples *thread = NULL;
-	const struct ops_track *tracks;
 	size_t count;
-	uint32_t track;
+	const struct ops_track *tracks = ops_trace_tracks(views->trace, &count);
+	uint32_t track, thread = OPS_NONE;
 	bool done = ops_thread_states_read(&states, views->trace) && view_main_track(views, &track);
 
-	tracks = ops_trace_tracks(views->trace, &count);
-	for (size_t i = 0; done && track != OPS_NONE && i < states.threads.count; i++)
-		if (states.threads.items[i].tid == tracks[track].tid)
-			thread = &states.threads.items[i];
-	for (size_t i = 0; thread && i < views->steps.count; i++) {
+	if (done && track != OPS_NONE)
+		thread = ops_thread_samples_of(&states, &tracks[track]);
+	for (size_t i = 0; thread != OPS_NONE && i < views->steps.count; i++) {
 		const struct view_step *step = &views->steps.items[i];
 
-		if (ops_step_wait_sampled(thread, step->host_start_ns, step->host_end_ns, &waits[i]))
+		if (ops_step_wait_sampled(&states.threads.items[thread], step->host_start_ns, step->host_end_ns, &waits[i]))
 			waits[i].number = (int64_t)i;
 	}
 	ops_thread_states_release(&states);

@@ -425,6 +425,7 @@ static void put_coverage(struct page *page)
 	struct ops_interval extent = ops_extent_of(page->views->trace);
 	size_t helpers = helper_count(page->views);
 	int64_t from_ns, to_ns;
+	double outside;
 	char all[OPS_FORMAT_ROOM], steps[OPS_FORMAT_ROOM];
 
 	if (helpers)
@@ -435,8 +436,9 @@ static void put_coverage(struct page *page)
 	ops_format_duration(all, (double)ops_difference(extent.end_ns, extent.start_ns));
 	ops_format_duration(steps, (double)ops_difference(to_ns, from_ns));
 	ops_buffer_printf(&page->out, "\nThe lists below cover the whole trace, %s, of which the steps are %s", all, steps);
-	if (view_outside_ratio(page->views) > VIEW_OUTSIDE_MUCH)
-		ops_buffer_printf(&page->out, " with %s of the time of operators", ops_figure_of_percent(100 * (1 - view_outside_ratio(page->views))).text);
+	outside = view_outside_ratio(page->views);
+	if (outside > VIEW_OUTSIDE_MUCH)
+		ops_buffer_printf(&page->out, " with %s of the time of operators", ops_figure_of_percent(100 * (1 - outside)).text);
 	ops_buffer_append_text(&page->out, ".\n");
 }
 
