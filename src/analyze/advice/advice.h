@@ -30,7 +30,7 @@
  *     advice_rest.c     the time that no finding explains, by line; advice_rest_lines.c describes the lines
  *     advice_report.c   tallies by place, findings, their order
  *     advice_rules.c    the table of rules
- *     advice_run_rules.c      runs the rules, trace by trace, and then those of all ranks
+ *     advice_ask.c      runs the rules, trace by trace, and then those of all ranks
  *     advice_write.c    JSON, text, Markdown
  *     advice_list.c     the list of rules, for the manual
  *     rule_*.c          one rule each, with its thresholds and their reasons
@@ -659,6 +659,8 @@ bool advice_is_named_library(struct ops_string file);
 /* Returns the place of the self time of a function of the program: its line with the most calls, or its first line.
  * OPS_NONE for other rows. */
 uint32_t advice_own_site(const struct advice *advice, uint32_t row);
+/* Returns the place of the self time of a row; of a mark of a step the place of the function around it. OPS_NONE: unknown. */
+uint32_t advice_self_site(const struct advice *advice, uint32_t row);
 /* Gets the index of a line in the function of a row, and adds it if it is new. Only to be called while the model is
  * built. */
 bool advice_add_site(struct advice *advice, uint32_t frame, uint32_t line, uint32_t *ret_site);
@@ -818,6 +820,7 @@ struct advice_result {
 	uint8_t *which;              /* by string: 1-based index of the matching name of the rule; 0: none */
 	struct advice_tally tally;   /* costs by place; their sum is the gain unless advice_report_gain() sets another */
 	OPS_ARRAY(struct advice_claim) claims;
+	OPS_ARRAY(struct advice_claim) costs; /* what the tally consists of, for a rule without claims; never attributed */
 	uint8_t *claimed;            /* by row: claimed by this rule; for advice_add_outermost() also rows below claimed
 	                              * ones */
 	OPS_ARRAY(struct advice_finding) findings;
@@ -830,6 +833,7 @@ struct advice_result {
 	size_t also_count;
 	bool always;                 /* report regardless of the gain, with at least the severity */
 	enum advice_severity severity;
+	int64_t outside_ns;          /* part of the tally in which no row runs that counts, so that no claim has it */
 	double explained_ns;         /* for a run: exposed communication that this explains, summed over all ranks */
 	bool failed;                 /* out of memory */
 };
@@ -842,6 +846,10 @@ void advice_claim_rest(struct advice_result *result, uint32_t row);
 int64_t advice_claim_share(struct advice_result *result, uint32_t row, double share);
 /* Claims self time of a function. */
 void advice_claim_self(struct advice_result *result, uint32_t row, int64_t ns);
+
+/* Replaces `costs` and `outside_ns` of a rule whose tally is idle time of a device: this is spread over all rows of the host in it. Returns
+ * false if out of memory. */
+bool advice_spread_idle(struct advice_result *result, enum advice_idle_cause cause);
 
 /* How the claims of a result are distributed over the steady steps. */
 struct advice_spread {
@@ -861,6 +869,8 @@ static inline bool advice_is_claimed(const struct advice_result *result, uint32_
 /* Adds the cost of a row at its place, or at the given one. */
 void advice_add(struct advice_result *result, uint32_t row, int64_t ns);
 void advice_add_at(struct advice_result *result, uint32_t site, uint32_t row, int64_t ns);
+/* Adds it to `costs` alone. */
+void advice_add_cost(struct advice_result *result, uint32_t row, int64_t ns);
 /* Also adds it at the lines of the calls that lead to the row in the same step. Of two lines with the same cost the
  * inner one comes first. */
 void advice_add_calls(struct advice_result *result, uint32_t row, int64_t ns);

@@ -64,29 +64,38 @@ static const char *const loading[] = {"*LaunchKernel*", "*ModuleLaunch*", "*Modu
 
 struct walk {
 	const struct advice *advice;
-	const uint8_t *calls; /* by name */
+	const uint8_t *calls; /* by name; NULL: without `sync` */
 	uint8_t *loads;        /* by string */
 	uint8_t *uploads;      /* by row: a child copies to the device */
 	uint32_t *outermost;   /* by row: the outermost operator that is or contains it, without compiled regions */
 	uint32_t *current;     /* by track: the innermost row that has begun */
 	uint32_t next;         /* row */
 	uint32_t sync;         /* the synchronizing call so far that ends last */
+	uint32_t of_steps;     /* thread of the steps on which a row began last */
 };
+
+/* Passes one row. */
+static void walk_on(struct walk *walk)
+{
+	const struct ops_events *events = walk->advice->events;
+	uint32_t row = walk->next++;
+
+	if (events->flags[row] & (OPS_EVENT_HIDDEN | OPS_EVENT_ASYNC))
+		return;
+	walk->current[events->track[row]] = row;
+	if (walk->advice->step_tracks[events->track[row]])
+		walk->of_steps = events->track[row];
+	if (walk->calls && (walk->calls[events->name[row]] & OPS_CALL_BLOCKS) && walk->advice->views->parts[row] == VIEW_LAUNCH &&
+	    (walk->sync == OPS_NONE || events->end_ns[row] > events->end_ns[walk->sync]))
+		walk->sync = row;
+}
 
 static void walk_to(struct walk *walk, int64_t time_ns)
 {
 	const struct ops_events *events = walk->advice->events;
 
-	for (; walk->next < events->count && events->start_ns[walk->next] <= time_ns; walk->next++) {
-		uint32_t row = walk->next;
-
-		if (events->flags[row] & (OPS_EVENT_HIDDEN | OPS_EVENT_ASYNC))
-			continue;
-		walk->current[events->track[row]] = row;
-		if ((walk->calls[events->name[row]] & OPS_CALL_BLOCKS) && walk->advice->views->parts[row] == VIEW_LAUNCH &&
-		    (walk->sync == OPS_NONE || events->end_ns[row] > events->end_ns[walk->sync]))
-			walk->sync = row;
-	}
+	while (walk->next < events->count && events->start_ns[walk->next] <= time_ns)
+		walk_on(walk);
 }
 
 /* Returns the innermost row of a thread at the current time. */
@@ -136,6 +145,12 @@ static int64_t host_end(const struct advice *advice, const struct advice_gap *ga
 	return launched_ns < gap->start_ns ? gap->start_ns : launched_ns > gap->end_ns ? gap->end_ns : launched_ns;
 }
 
+/* Returns the call that launched the work that ends a gap, which must be known. */
+static uint32_t launching_call(const struct advice *advice, const struct advice_gap *gap)
+{
+	return advice->views->launches.items[advice->views->device_events.items[gap->event].launch].row;
+}
+
 static uint8_t cause_of(struct walk *walk, struct advice_gap *gap)
 {
 	const struct advice *advice = walk->advice;
@@ -147,7 +162,7 @@ static uint8_t cause_of(struct walk *walk, struct advice_gap *gap)
 	gap->host_end_ns = gap->event == OPS_NONE ? gap->end_ns : gap->start_ns;
 	if (gap->event == OPS_NONE || advice->views->device_events.items[gap->event].launch == OPS_NONE)
 		return ADVICE_IDLE_END;
-	call = advice->views->launches.items[advice->views->device_events.items[gap->event].launch].row;
+	call = launching_call(advice, gap);
 	gap->host_end_ns = host_end(advice, gap, call);
 	host_ns = ops_difference(gap->host_end_ns, gap->start_ns);
 	if (host_ns <= 0)
@@ -218,7 +233,7 @@ static void add_idle(struct advice_idle *idle, struct advice_gap *gap, const str
 
 static bool find_causes(struct advice *advice, const struct ops_intervals *steady)
 {
-	struct walk walk = {.advice = advice, .sync = OPS_NONE};
+	struct walk walk = {.advice = advice, .sync = OPS_NONE, .of_steps = OPS_NONE};
 	size_t tracks, cursor = 0;
 	bool done;
 
@@ -239,6 +254,66 @@ static bool find_causes(struct advice *advice, const struct ops_intervals *stead
 	ops_free(walk.outermost);
 	ops_free(walk.current);
 	return done;
+}
+
+/* --- rows of gaps ---------------------------------------------------------------------------------------------------- */
+
+/* Returns the innermost row of a thread at a time if it counts. Shortens the time up to which that is so. */
+static uint32_t counting_row_at(struct walk *walk, uint32_t track, int64_t time_ns, int64_t *until_ns)
+{
+	uint32_t row = track == OPS_NONE ? OPS_NONE : advice_idle_row_at(walk, track, time_ns);
+
+	if (row != OPS_NONE && walk->advice->events->end_ns[row] < *until_ns)
+		*until_ns = walk->advice->events->end_ns[row];
+	return row != OPS_NONE && advice_counts(walk->advice, row) ? row : OPS_NONE;
+}
+
+/* Adds a time, in which no row begins on the launching thread or that of the steps, to the innermost rows. A step waits in rows of its
+ * thread while nothing is recorded on the other one. */
+static void add_to_rows(struct walk *walk, uint32_t launching, uint32_t of_steps, int64_t from_ns, int64_t until_ns, int64_t *ns)
+{
+	while (from_ns < until_ns) {
+		int64_t end_ns = until_ns;
+		uint32_t row = counting_row_at(walk, launching, from_ns, &end_ns), waiting = counting_row_at(walk, of_steps, from_ns, &end_ns);
+
+		row = row == OPS_NONE ? waiting : row;
+		if (row != OPS_NONE)
+			ns[row] = ops_sum(ns[row], end_ns - from_ns);
+		from_ns = end_ns;
+	}
+}
+
+static void divide_gap(struct walk *walk, const struct advice_gap *gap, int64_t *ns)
+{
+	const struct ops_events *events = walk->advice->events;
+	uint32_t launching = events->track[launching_call(walk->advice, gap)];
+	int64_t from_ns = gap->start_ns;
+
+	walk_to(walk, from_ns);
+	while (walk->next < events->count && events->start_ns[walk->next] < gap->host_end_ns) {
+		uint32_t track = events->track[walk->next];
+
+		if (track == launching || walk->advice->step_tracks[track]) {
+			add_to_rows(walk, launching, walk->of_steps, from_ns, events->start_ns[walk->next], ns);
+			from_ns = events->start_ns[walk->next];
+		}
+		walk_on(walk);
+	}
+	add_to_rows(walk, launching, walk->of_steps, from_ns, gap->host_end_ns, ns);
+}
+
+bool advice_idle_divide(const struct advice *advice, enum advice_idle_cause cause, int64_t *ns)
+{
+	struct walk walk = {.advice = advice, .sync = OPS_NONE, .of_steps = OPS_NONE};
+	size_t tracks;
+
+	ops_trace_tracks(advice->trace, &tracks);
+	walk.current = ops_alloc_none(tracks + 1);
+	for (size_t i = 0; walk.current && i < advice->idle.gaps.count; i++)
+		if (advice->idle.gaps.items[i].cause == cause)
+			divide_gap(&walk, &advice->idle.gaps.items[i], ns);
+	ops_free(walk.current);
+	return walk.current;
 }
 
 /* --- communication --------------------------------------------------------------------------------------------------- */

@@ -221,6 +221,14 @@ uint32_t advice_own_site(const struct advice *advice, uint32_t row)
 	return advice->own_site[advice->events->name[row]];
 }
 
+uint32_t advice_self_site(const struct advice *advice, uint32_t row)
+{
+	uint32_t frame = advice->views->parts[row] == VIEW_STEP && advice->caller[row] != OPS_NONE ? advice->caller[row] : row;
+	uint32_t site = advice_own_site(advice, frame);
+
+	return site == OPS_NONE ? advice->site[frame] : site;
+}
+
 /* --- findings ------------------------------------------------------------------------------------------------------- */
 
 bool advice_report_keep(struct advice_report *report, const char *bytes, size_t size, struct ops_string *ret_text)

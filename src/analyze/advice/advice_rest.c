@@ -14,15 +14,6 @@
 
 /* --- explanations --------------------------------------------------------------------------------------------------- */
 
-static bool keep_costs(struct advice_explained *explained, const struct advice_tally *tally)
-{
-	for (size_t i = 0; i < tally->count; i++)
-		if (tally->costs[i].ns > 0 && !OPS_ARRAY_APPEND(&explained->costs, tally->costs[i]))
-			return false;
-	explained->cost_ns = (double)tally->ns;
-	return true;
-}
-
 bool advice_explanations_add(struct advice_explanations *explanations, const struct advice_result *result)
 {
 	struct advice_explained *explained;
@@ -32,18 +23,25 @@ bool advice_explanations_add(struct advice_explanations *explanations, const str
 	explained = OPS_ARRAY_PUSH(&explanations->items);
 	if (!explained)
 		return false;
-	*explained = (struct advice_explained){.rule = result->rule};
+	*explained = (struct advice_explained){.rule = result->rule, .outside_ns = result->outside_ns};
 	for (size_t i = 0; i < result->claims.count; i++)
 		if (!OPS_ARRAY_APPEND(&explained->claims, result->claims.items[i]))
 			return false;
-	return result->claims.count || keep_costs(explained, &result->tally);
+	if (result->claims.count)
+		return true;
+	explained->cost_ns = (double)result->outside_ns;
+	for (size_t i = 0; i < result->costs.count; i++) {
+		if (!OPS_ARRAY_APPEND(&explained->claims, result->costs.items[i]))
+			return false;
+		explained->cost_ns += (double)result->costs.items[i].ns;
+	}
+	return true;
 }
 
 void advice_explanations_release(struct advice_explanations *explanations)
 {
 	for (size_t i = 0; i < explanations->items.count; i++) {
 		OPS_ARRAY_RELEASE(&explanations->items.items[i].claims);
-		OPS_ARRAY_RELEASE(&explanations->items.items[i].costs);
 	}
 	OPS_ARRAY_RELEASE(&explanations->items);
 }
@@ -148,29 +146,31 @@ static void find_self_times(const struct advice *advice, double *self_ns)
 struct rest_claims {
 	int64_t *ns, *self_ns, *backward_ns;
 	uint8_t *whole;
+	int64_t outside_ns;
 };
 
 static void sum_claims(const struct advice *advice, const struct advice_explanations *explanations, size_t first, struct rest_claims *claims)
 {
 	for (size_t i = 0; i < explanations->items.count; i++) {
 		const struct advice_explained *explained = &explanations->items.items[i];
-		double gain_ns;
+		double gain_ns, scale;
 
 		if (!rest_is_reported(advice, explained->rule, first, &gain_ns))
 			continue;
+		scale = gain_ns < explained->cost_ns ? gain_ns / explained->cost_ns : 1;
+		claims->outside_ns = ops_sum(claims->outside_ns, (int64_t)(scale * (double)explained->outside_ns));
 		for (size_t n = 0; n < explained->claims.count; n++) {
 			const struct advice_claim *claim = &explained->claims.items[n];
 			int64_t *ns = claim->self ? &claims->self_ns[claim->row] : &claims->ns[claim->row];
 
-			*ns = ops_sum(*ns, claim->ns);
+			*ns = ops_sum(*ns, (int64_t)(scale * (double)claim->ns));
 			claims->backward_ns[claim->row] = ops_sum(claims->backward_ns[claim->row], claim->backward_ns);
 			claims->whole[claim->row] |= claim->whole;
 		}
 	}
 }
 
-/* Computes the part of the time of each row that claims leave. `left_ns`: own time by row; then what claims leave of it and of the rows below. */
-static void rest_find_parts(const struct advice *advice, const int64_t *claimed_ns, const uint8_t *whole, double *left_ns, double *part)
+void advice_find_parts(const struct advice *advice, const int64_t *claimed_ns, const uint8_t *whole, double *left_ns, double *part)
 {
 	const uint32_t *parents = advice->events->parent;
 
@@ -194,7 +194,7 @@ static void find_backward_parts(const struct advice *advice, const struct rest_c
 		if (advice->events->parent[row] != OPS_NONE)
 			left_ns[advice->events->parent[row]] -= (double)advice->backward_ns[row];
 	}
-	rest_find_parts(advice, claims->backward_ns, claims->whole, left_ns, part);
+	advice_find_parts(advice, claims->backward_ns, claims->whole, left_ns, part);
 }
 
 /* Combines the parts of rows with that of the backward pass of their forward operators. `product`: work space by row. */
@@ -224,7 +224,7 @@ static bool subtract_claims(const struct advice *advice, const struct rest_claim
 			left_ns[row] = times->self_ns[row];
 			subtract_from(&left_ns[row], (double)claims->self_ns[row]);
 		}
-		rest_find_parts(advice, claims->ns, claims->whole, left_ns, times->part);
+		advice_find_parts(advice, claims->ns, claims->whole, left_ns, times->part);
 		apply_backward(advice, claims, of_backward, left_ns, times);
 	}
 	ops_free(left_ns);
@@ -234,7 +234,7 @@ static bool subtract_claims(const struct advice *advice, const struct rest_claim
 
 /* --- times ------------------------------------------------------------------------------------------------------------ */
 
-static void scale_to_steps(const struct advice *advice, struct rest_times *times)
+static void scale_to_steps(const struct advice *advice, int64_t explained_outside_ns, struct rest_times *times)
 {
 	double steps_ns = (double)advice->steps_ns, scale, left_ns;
 
@@ -246,7 +246,9 @@ static void scale_to_steps(const struct advice *advice, struct rest_times *times
 	times->all_ns *= scale;
 	left_ns = steps_ns - times->all_ns;
 	times->exposed_ns = fmin((double)advice->idle.exposed_ns, left_ns);
-	times->contended_ns = fmin((double)advice->contended_ns, left_ns - times->exposed_ns);
+	left_ns -= times->exposed_ns;
+	times->contended_ns = fmin((double)advice->contended_ns, left_ns);
+	times->outside_ns = fmax(0, left_ns - times->contended_ns - (double)explained_outside_ns);
 }
 
 bool rest_times_find(const struct advice *advice, const struct advice_explanations *explanations, size_t first, struct rest_times *times)
@@ -263,7 +265,7 @@ bool rest_times_find(const struct advice *advice, const struct advice_explanatio
 		find_self_times(advice, times->self_ns);
 		sum_claims(advice, explanations, first, &claims);
 		done = subtract_claims(advice, &claims, times);
-		scale_to_steps(advice, times);
+		scale_to_steps(advice, claims.outside_ns, times);
 		times->contended_explained = rest_is_reported(advice, advice_contention_rule(advice), first, &gain_ns);
 	}
 	ops_free(claims.ns);

@@ -11,12 +11,12 @@
 
 #include "analyze/advice/advice.h"
 
-/* Time that a rule claims or finds at places, kept until it is known which findings are reported. */
+/* Time that a rule claims, kept until it is known which findings are reported. */
 struct advice_explained {
 	const struct advice_rule *rule;
-	OPS_ARRAY(struct advice_claim) claims;
-	OPS_ARRAY(struct advice_cost) costs; /* instead of claims, if it has none */
-	double cost_ns;                      /* their sum */
+	OPS_ARRAY(struct advice_claim) claims; /* or costs, of which the findings explain as much as they gain */
+	double cost_ns;                        /* sum of costs and `outside_ns`; 0: these are claims */
+	int64_t outside_ns;                    /* see struct advice_result */
 };
 
 struct advice_explanations {
@@ -35,8 +35,12 @@ struct rest_times {
 	double exposed_ns; /* of the remaining time: only collectives run */
 	double contended_ns; /* of the time after that: waits for processors that the program has */
 	bool contended_explained;
+	double outside_ns;   /* of the time after that: what no finding explains, in no row */
 };
 
+/* Computes the part of the time of each row that claims leave. All arrays are by row; `left_ns`: its own time, and then what claims leave of it
+ * and of the rows below. */
+void advice_find_parts(const struct advice *advice, const int64_t *claimed_ns, const uint8_t *whole, double *left_ns, double *part);
 /* Returns false if out of memory. The caller must release the times in any case. */
 bool rest_times_find(const struct advice *advice, const struct advice_explanations *explanations, size_t first, struct rest_times *times);
 void rest_times_release(struct rest_times *times);

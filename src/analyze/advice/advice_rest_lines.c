@@ -87,15 +87,6 @@ static bool is_step_mark(const struct advice *advice, uint32_t row)
 	return advice->views->parts[row] == VIEW_STEP;
 }
 
-/* Returns the place of the self time of a row. */
-static uint32_t self_site(const struct advice *advice, uint32_t row)
-{
-	uint32_t frame = is_step_mark(advice, row) && advice->caller[row] != OPS_NONE ? advice->caller[row] : row;
-	uint32_t site = advice_own_site(advice, frame);
-
-	return site == OPS_NONE ? advice->site[frame] : site;
-}
-
 enum { KEY_LINE = 1, KEY_MODULE, KEY_OPERATOR, KEY_NOWHERE };
 
 static uint64_t rest_line_key(uint32_t site)
@@ -192,7 +183,7 @@ static enum advice_rest_kind rest_kind_of(const struct rest_lines *lines, uint32
 		return REST_COMMUNICATION;
 	if (advice->views->device_events.count)
 		return REST_IDLE;
-	if (is_step_mark(advice, row) && self_site(advice, row) == OPS_NONE)
+	if (is_step_mark(advice, row) && advice_self_site(advice, row) == OPS_NONE)
 		return REST_OUTSIDE;
 	if (advice->zone[row] & ADVICE_WAITING)
 		return REST_WAITING;
@@ -248,7 +239,7 @@ static bool rest_add_row(struct rest_lines *lines, uint32_t row)
 
 	if (self_ns <= 0 && operator != row)
 		return true;
-	number = find_group(lines, self_site(advice, row), row);
+	number = find_group(lines, advice_self_site(advice, row), row);
 	if (number == OPS_NONE)
 		return false;
 	lines->group_of[row] = number;
@@ -388,33 +379,6 @@ static bool add_kernels(struct rest_lines *lines)
 			return false;
 	}
 	return true;
-}
-
-/* Rules that claim nothing explain time at the places of their findings. */
-static void subtract_costs(struct rest_lines *lines, const struct advice_explanations *explanations, size_t first)
-{
-	for (size_t i = 0; i < explanations->items.count; i++) {
-		const struct advice_explained *explained = &explanations->items.items[i];
-		double gain_ns, scale;
-
-		if (!explained->costs.count || !rest_is_reported(lines->advice, explained->rule, first, &gain_ns))
-			continue;
-		scale = gain_ns < explained->cost_ns ? gain_ns / explained->cost_ns : 1;
-		for (size_t n = 0; n < explained->costs.count; n++) {
-			const struct advice_cost *cost = &explained->costs.items[n];
-			uint32_t number = cost->site != OPS_NONE  ? ops_map_find(&lines->numbers, rest_line_key(cost->site))
-			                  : cost->row != OPS_NONE ? lines->group_of[cost->row]
-			                                          : OPS_NONE;
-			struct rest_group *group = number != OPS_NONE ? &lines->groups.items[number] : NULL;
-			double left_ns = group ? group->all_ns - scale * (double)cost->ns : 0;
-
-			if (!group || group->all_ns <= 0)
-				continue;
-			for (int kind = 0; kind < REST_KINDS; kind++)
-				group->ns[kind] *= left_ns > 0 ? left_ns / group->all_ns : 0;
-			group->all_ns = left_ns > 0 ? left_ns : 0;
-		}
-	}
 }
 
 /* --- roof and tensors ------------------------------------------------------------------------------------------------- */
@@ -631,8 +595,8 @@ static bool report_groups(struct rest_lines *lines)
 {
 	const struct advice *advice = lines->advice;
 	struct rest_rank *ranks = ops_realloc_array(NULL, lines->groups.count + 1, sizeof(*ranks));
-	double outside_ns = fmax(0, (double)advice->steps_ns - lines->times.all_ns - lines->times.exposed_ns - lines->times.contended_ns);
-	double contended_ns = lines->times.contended_explained ? 0 : lines->times.contended_ns, sum_ns = outside_ns + contended_ns;
+	double outside_ns = lines->times.outside_ns, contended_ns = lines->times.contended_explained ? 0 : lines->times.contended_ns;
+	double sum_ns = outside_ns + contended_ns;
 	struct advice_rest *rest = &advice->report->rest;
 	size_t used = 0;
 	bool done = ranks != NULL;
@@ -707,7 +671,6 @@ static bool find_lines(struct rest_lines *lines, const struct advice_explanation
 	done = done && rest_add_stalls(lines) && rest_add_samples(lines) && add_exposed(lines) && add_kernels(lines) && add_bounds(lines) && add_unusual(lines);
 	if (!done)
 		return false;
-	subtract_costs(lines, explanations, first);
 	return report_groups(lines);
 }
 

@@ -53,14 +53,21 @@ void advice_tally_add(struct advice_tally *tally, uint32_t row, int64_t ns)
 	advice_tally_add_at(tally, tally->advice->site[row], row, ns);
 }
 
+void advice_add_cost(struct advice_result *result, uint32_t row, int64_t ns)
+{
+	if (!result->claims.count && row != OPS_NONE && ns > 0 && !OPS_ARRAY_APPEND(&result->costs, ((struct advice_claim){.ns = ns, .row = row})))
+		result->failed = true;
+}
+
 void advice_add_at(struct advice_result *result, uint32_t site, uint32_t row, int64_t ns)
 {
 	advice_tally_add_at(&result->tally, site, row, ns);
+	advice_add_cost(result, row, ns);
 }
 
 void advice_add(struct advice_result *result, uint32_t row, int64_t ns)
 {
-	advice_tally_add(&result->tally, row, ns);
+	advice_add_at(result, result->advice->site[row], row, ns);
 }
 
 /* Limit on the calls around a row that are considered, and the share by which each outer one counts less. */
@@ -81,7 +88,7 @@ void advice_add_calls(struct advice_result *result, uint32_t row, int64_t ns)
 			continue;
 		last = advice->site[row];
 		ns -= ns / OUTER_LESS;
-		advice_add(result, row, ns);
+		advice_tally_add(&result->tally, row, ns);
 	}
 }
 
@@ -150,6 +157,23 @@ void advice_claim_self(struct advice_result *result, uint32_t row, int64_t ns)
 	add_claim(result, (struct advice_claim){.ns = ns, .row = row, .self = true});
 }
 
+bool advice_spread_idle(struct advice_result *result, enum advice_idle_cause cause)
+{
+	const struct advice *advice = result->advice;
+	int64_t *ns = ops_alloc_zeroed(advice->events->count + 1, sizeof(*ns));
+	bool done = ns && advice_idle_divide(advice, cause, ns);
+
+	result->costs.count = 0;
+	result->outside_ns = advice->idle.ns[cause];
+	for (uint32_t row = 0; done && row < advice->events->count; row++) {
+		result->outside_ns -= ns[row];
+		done = ns[row] <= 0 || OPS_ARRAY_APPEND(&result->costs, ((struct advice_claim){.ns = ns[row], .row = row, .self = true}));
+	}
+	result->outside_ns = result->outside_ns > 0 ? result->outside_ns : 0;
+	ops_free(ns);
+	return done;
+}
+
 /* --- init and release ----------------------------------------------------------------------------------------------- */
 
 bool advice_result_init(struct advice_result *result, const struct advice_rule *rule, const struct advice *advice,
@@ -172,6 +196,7 @@ void advice_result_release(struct advice_result *result)
 	advice_tally_release(&result->tally);
 	ops_free(result->which);
 	OPS_ARRAY_RELEASE(&result->claims);
+	OPS_ARRAY_RELEASE(&result->costs);
 	OPS_ARRAY_RELEASE(&result->findings);
 }
 

@@ -3,12 +3,13 @@
  * An idle device, with all causes. Most causes have a separate rule, which predicts the gain of its share. This rule
  * reports the rest: other work of the host.
  */
+#include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include <opstrobe/internal/format.h>
 
 #include "analyze/advice/advice.h"
+#include "analyze/advice/advice_rest.h"
 #include "base/alloc.h"
 
 /* Minimum idle share of the steps that is reported regardless of the cause. */
@@ -45,45 +46,6 @@ static void describe_causes(const struct advice *advice, char *text, size_t size
 	}
 }
 
-struct explained {
-	int64_t *ns;      /* by row: the rest of the self time that other rules claim */
-	uint32_t *around; /* by row: a row around it; rows between the two have nothing left */
-};
-
-/* Returns the innermost row that is or contains a row and has something left. Shortens the way up, so that no row is passed often. */
-static uint32_t explained_around(const struct explained *explained, uint32_t row)
-{
-	while (row != OPS_NONE && explained->ns[row] <= 0) {
-		uint32_t around = explained->around[row];
-
-		if (around != OPS_NONE && explained->ns[around] <= 0)
-			explained->around[row] = explained->around[around];
-		row = around;
-	}
-	return row;
-}
-
-/* Returns the part of a gap that no other rule claims, neither for the row that runs in it, nor for the self time of
- * the functions around it. */
-static int64_t left_of(const struct advice *advice, const struct advice_gap *gap, const struct explained *explained)
-{
-	int64_t left_ns = gap->ns;
-
-	if (advice->claimed[gap->row])
-		return 0;
-	for (uint32_t row = gap->row; left_ns > 0;) {
-		int64_t ns;
-
-		row = explained_around(explained, row);
-		if (row == OPS_NONE)
-			break;
-		ns = explained->ns[row] < left_ns ? explained->ns[row] : left_ns;
-		left_ns -= ns;
-		explained->ns[row] -= ns;
-	}
-	return left_ns;
-}
-
 static bool rule_idle_report(const struct advice *advice, struct advice_result *result)
 {
 	const struct advice_idle *idle = &advice->idle;
@@ -100,29 +62,47 @@ static bool rule_idle_report(const struct advice *advice, struct advice_result *
 	                           ops_figure_of_percent(idle_pct).text, causes);
 }
 
+/* Claims what other rules leave of the idle time in each row. */
+static void claim_host_work(const struct advice *advice, struct advice_result *result, const double *part)
+{
+	for (size_t i = 0; i < result->costs.count; i++) {
+		uint32_t row = result->costs.items[i].row;
+		int64_t own_ns = advice->self_ns[row] - advice->self_claimed_ns[row];
+		int64_t ns = (int64_t)(part[row] * (double)(result->costs.items[i].ns < own_ns ? result->costs.items[i].ns : own_ns));
+
+		if (ns <= 0)
+			continue;
+		advice_claim_self(result, row, ns);
+		advice_add_at(result, advice_self_site(advice, row), row, ns);
+	}
+}
+
+/* Finds the part of each row that other rules leave. */
+static void find_left(const struct advice *advice, int64_t *claimed_ns, double *left_ns, double *part)
+{
+	for (uint32_t row = 0; row < advice->events->count; row++) {
+		claimed_ns[row] = advice->row_claimed_ns[row] - advice->self_claimed_ns[row];
+		left_ns[row] = fmax(0, (double)(advice->self_ns[row] - advice->self_claimed_ns[row]));
+	}
+	advice_find_parts(advice, claimed_ns, advice->claimed, left_ns, part);
+}
+
 static bool rule_idle_find(const struct advice *advice, struct advice_result *result)
 {
-	const struct advice_idle *idle = &advice->idle;
-	const size_t rows = advice->events->count;
-	struct explained explained = {.ns = ops_realloc_array(NULL, rows + 1, sizeof(*explained.ns)),
-	                              .around = ops_realloc_array(NULL, rows + 1, sizeof(*explained.around))};
-	bool done = explained.ns && explained.around;
+	size_t count = advice->events->count + 1;
+	int64_t *claimed_ns = ops_alloc_zeroed(count, sizeof(*claimed_ns));
+	double *left_ns = ops_alloc_zeroed(count, sizeof(*left_ns)), *part = ops_alloc_zeroed(count, sizeof(*part));
+	bool done = claimed_ns && left_ns && part && advice_spread_idle(result, ADVICE_IDLE_HOST);
 
 	if (done) {
-		memcpy(explained.ns, advice->self_claimed_ns, rows * sizeof(*explained.ns));
-		memcpy(explained.around, advice->events->parent, rows * sizeof(*explained.around));
+		find_left(advice, claimed_ns, left_ns, part);
+		claim_host_work(advice, result, part);
+		result->tally.ns = ops_sum(result->tally.ns, result->outside_ns);
+		done = rule_idle_report(advice, result);
 	}
-	for (size_t i = 0; done && i < idle->gaps.count; i++) {
-		const struct advice_gap *gap = &idle->gaps.items[i];
-
-		if (gap->cause == ADVICE_IDLE_HOST && gap->row != OPS_NONE)
-			advice_add(result, gap->row, left_of(advice, gap, &explained));
-		else if (gap->cause == ADVICE_IDLE_HOST)
-			result->tally.ns = ops_sum(result->tally.ns, gap->ns);
-	}
-	done = done && rule_idle_report(advice, result);
-	ops_free(explained.ns);
-	ops_free(explained.around);
+	ops_free(claimed_ns);
+	ops_free(left_ns);
+	ops_free(part);
 	return done;
 }
 

@@ -72,7 +72,7 @@ static bool rule_launch_find(const struct advice *advice, struct advice_result *
 	if (done) {
 		add_gaps(&launches, advice, result);
 		rule_launch_add_kernels(&launches, advice);
-		done = result->tally.events < GAPS_MIN || rule_launch_report(result, &launches);
+		done = result->tally.events < GAPS_MIN || (advice_spread_idle(result, ADVICE_IDLE_LAUNCH) && rule_launch_report(result, &launches));
 	}
 	ops_free(launches.by_step);
 	return done;

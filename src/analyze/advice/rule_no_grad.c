@@ -117,12 +117,14 @@ static bool rule_no_grad_find(const struct advice *advice, struct advice_result 
 {
 	struct graphs graphs = {0};
 	double faults_ns = 0, bytes;
-	char faults[160] = "";
+	char each[96] = "", faults[160] = "";
 	bool done = rule_no_grad_init(&graphs, advice);
 
 	if (done) {
 		rule_no_grad_count(&graphs, advice, result->which);
 		rule_no_grad_add_nodes(&graphs, advice, result);
+		if (graphs.node_ns > 0)
+			snprintf(each, sizeof(each), ", each in %s (estimated from views in this trace)", advice_time(graphs.node_ns / 1e6).text);
 		bytes = kept_bytes(&graphs, advice);
 		faults_ns = bytes * advice->fault_ns;
 		if (faults_ns > 0)
@@ -135,10 +137,8 @@ static bool rule_no_grad_find(const struct advice *advice, struct advice_result 
 	result->severity = ADVICE_MEDIUM;
 	if (done && advice_per_step(advice, graphs.nodes) >= NODES_MIN)
 		done = advice_report_gain(result, graphs.ns + faults_ns,
-		                          "Each step creates %s of a graph that no backward pass runs, each in %s "
-		                          "(estimated from views in this trace)%s. The graph also keeps memory.",
-		                          advice_counted(advice, graphs.nodes, "node", "nodes").text,
-		                          advice_time(graphs.node_ns / 1e6).text, faults);
+		                          "Each step creates %s of a graph that no backward pass runs%s%s. The graph also keeps memory.",
+		                          advice_counted(advice, graphs.nodes, "node", "nodes").text, each, faults);
 	ops_free(graphs.backward_of);
 	ops_free(graphs.made_of);
 	ops_free(graphs.kept_in);

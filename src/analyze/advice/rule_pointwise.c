@@ -31,7 +31,7 @@ struct pointwise {
 static void end_chain(struct pointwise *pointwise, struct advice_result *result, struct chain *chain)
 {
 	if (chain->length > 1) {
-		advice_add(result, chain->row, chain->ns - chain->longest_ns);
+		advice_tally_add(&result->tally, chain->row, chain->ns - chain->longest_ns);
 		pointwise->kernels += chain->length;
 		pointwise->ns = ops_sum(pointwise->ns, chain->ns);
 	}
@@ -105,6 +105,10 @@ static void rule_pointwise_add(struct pointwise *pointwise, struct advice_result
 		end_chain(pointwise, result, chain);
 	if (!elementwise)
 		return;
+	if (chain->length == 1)
+		advice_add_cost(result, chain->row, chain->ns);
+	if (chain->length)
+		advice_add_cost(result, row, ns);
 	chain->size = size;
 	chain->row = row;
 	chain->length++;

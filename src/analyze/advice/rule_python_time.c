@@ -118,13 +118,6 @@ static bool leave_out_frees(const struct advice *advice, int64_t *own_ns)
 	return done;
 }
 
-static uint32_t rule_python_time_site_of(const struct advice *advice, uint32_t row)
-{
-	if (advice->views->parts[row] == VIEW_STEP && advice->caller[row] != OPS_NONE)
-		row = advice->caller[row];
-	return is_own(advice, row) ? advice_own_site(advice, row) : advice->site[row];
-}
-
 /* Shares of self time before the calls of a function that make its other lines places. */
 #define LINES_SHARE 0.5
 
@@ -154,7 +147,7 @@ static bool add_lines_of_calls(const struct advice *advice, struct advice_result
 			continue;
 		gap_ns = ops_difference(events->start_ns[row], called_ns[parent]);
 		called_ns[parent] = events->end_ns[row];
-		if (gap_ns > 0 && gap_ns <= events->self_ns[parent] && advice->site[row] != OPS_NONE && advice->site[row] != rule_python_time_site_of(advice, parent))
+		if (gap_ns > 0 && gap_ns <= events->self_ns[parent] && advice->site[row] != OPS_NONE && advice->site[row] != advice_self_site(advice, parent))
 			advice_add_at(result, advice->site[row], parent,
 			              (int64_t)(LINES_SHARE * (double)own_ns[parent] * (double)gap_ns / (double)events->self_ns[parent]));
 	}
@@ -172,7 +165,7 @@ static bool add_lines_of_short(const struct advice *advice, struct advice_result
 
 		counted[row] = at = own_ns[row] > 0 || !is_own(advice, row) ? row : parent == OPS_NONE ? OPS_NONE : counted[parent];
 		if (at != OPS_NONE && at != row && own_ns[at] > 0)
-			advice_add_at(result, rule_python_time_site_of(advice, row), row, (int64_t)(LINES_SHARE * (double)advice_self_left_ns(advice, row)));
+			advice_add_at(result, advice_self_site(advice, row), row, (int64_t)(LINES_SHARE * (double)advice_self_left_ns(advice, row)));
 	}
 	ops_free(counted);
 	return counted != NULL;
@@ -211,7 +204,7 @@ static bool rule_python_time_add_own(const struct advice *advice, struct advice_
 		if (!can_compute(advice, own_ns, row) || !matters)
 			own_ns[row] = 0;
 		else
-			advice_add_at(result, rule_python_time_site_of(advice, row), row, own_ns[row]);
+			advice_add_at(result, advice_self_site(advice, row), row, own_ns[row]);
 	}
 	ops_free(called_ns);
 	return called_ns != NULL;

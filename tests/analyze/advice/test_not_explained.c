@@ -275,9 +275,65 @@ static void names_operators_without_lines(void **state)
 	ops_free(text);
 }
 
+/* Without lines, idle time is spread over all operators during which the device is idle. One finding explains the launches of four
+ * operators, another one the 3 ms of work in each of two others; nothing of that is left. */
+static void spreads_idle_time_over_operators(void **state)
+{
+	static const char *const launching[] = {"aten::add", "aten::mul", "aten::relu", "aten::sub"};
+	struct device_trace trace;
+	char *text;
+
+	(void)state;
+	device_trace_open(&trace);
+	for (int step = 0; step < 4; step++) {
+		double at = 10000 * step;
+
+		device_trace_step(&trace, step, at, 9999);
+		for (int i = 0; i < 100; i++)
+			device_trace_work(&trace, launching[i % 4], "", "kernel", "small_kernel", "", at + 30 * i, 3);
+		device_trace_host(&trace, "cpu_op", "aten::sort", at + 3000, 3000);
+		device_trace_host(&trace, "cpu_op", "aten::unique", at + 6000, 3000);
+		device_trace_work(&trace, "aten::bmm", "", "kernel", "bmm_kernel", "", at + 9010, 900);
+	}
+	text = device_trace_advise(&trace);
+	assert_true(finding_ms(text, "launch-bound") > 2.2);
+	assert_true(finding_ms(text, "device-idle") > 5.8);
+	/* The 900 us of the device, its 300 us of small kernels, and what a graph leaves of each gap. */
+	assert_true(rest_percent(text) > 9 && rest_percent(text) < 16);
+	assert_true(number_after(text, "\"operator\":\"aten::bmm\"", "device_percent") > 8.9);
+	ops_free(text);
+}
+
+/* The thread that launches records nothing before; meanwhile the step waits in an operator of its thread. */
+static void finds_idle_time_on_the_thread_of_the_step(void **state)
+{
+	struct device_trace trace;
+	char *text, args[96];
+
+	(void)state;
+	device_trace_open(&trace);
+	for (int step = 0; step < 4; step++) {
+		double at = 10000 * step;
+
+		device_trace_step(&trace, step, at, 9999);
+		device_trace_host(&trace, "cpu_op", "wait_for_backward", at + 10, 9900);
+		for (int i = 0; i < 20; i++) {
+			snprintf(args, sizeof(args), "\"correlation\": %d, \"device\": 0, \"stream\": 7", 100 * step + i + 1);
+			device_trace_add(&trace, "cpu_op", "MmBackward0", 1, 2, at + 8000 + 95 * i, 20, "\"Fwd thread id\": 1, \"Sequence number\": 1");
+			device_trace_add(&trace, "cuda_runtime", "cudaLaunchKernel", 1, 2, at + 8005 + 95 * i, 10, args);
+			device_trace_add(&trace, "kernel", "gemm", 0, 7, at + 8010 + 95 * i, 94, args);
+		}
+	}
+	text = device_trace_advise(&trace);
+	assert_true(finding_ms(text, "device-idle") > 7.5);
+	assert_true(rest_percent(text) < 25);
+	ops_free(text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(spreads_idle_time_over_operators), cmocka_unit_test(finds_idle_time_on_the_thread_of_the_step),
 		cmocka_unit_test(splits_a_step_by_line), cmocka_unit_test(splits_python_code_by_samples),
 		cmocka_unit_test(names_the_lines_of_libraries), cmocka_unit_test(leaves_out_what_findings_claim),
 		cmocka_unit_test(adds_the_backward_pass_to_its_line), cmocka_unit_test(names_operators_without_lines),
