@@ -65,6 +65,23 @@ static bool advice_ranks_add_time(struct gathering *gathering, uint32_t site, ui
 	return true;
 }
 
+/* Adds the times outside of operators by sampled stacks. */
+static bool gather_sampled_times(struct gathering *gathering)
+{
+	struct advice *advice = gathering->advice;
+	bool done = true;
+
+	for (size_t i = 0; done && i < advice->samples.samples.count; i++) {
+		uint32_t row = advice->sample_row[i], site = advice->sample_site[i];
+
+		if (row == OPS_NONE || site == OPS_NONE || !advice_counts(advice, row) || advice_is_operator(advice, row) ||
+		    (advice->zone[row] & (ADVICE_IN_OPERATOR | ADVICE_IN_LOADER)))
+			continue;
+		done = advice_ranks_add_time(gathering, site, row, advice->samples.samples.items[i].weight_ns);
+	}
+	return done;
+}
+
 /* Adds the times of operators, of their kernels, and of Python outside of operators. What a rank waits for takes longer
  * on the other ranks. */
 static bool gather_times(struct gathering *gathering)
@@ -95,7 +112,7 @@ static bool gather_times(struct gathering *gathering)
 		if (!event->communicates && advice_counts(advice, event->row))
 			done = advice_ranks_add_time(gathering, advice->site[launch], launch, advice_ns(advice, event->row));
 	}
-	return done;
+	return done && gather_sampled_times(gathering);
 }
 
 /* --- collectives ---------------------------------------------------------------------------------------------------- */
