@@ -35,7 +35,8 @@ _LIBRARY_MIN_DURATION_US = 2  # nine in ten calls within libraries take less, an
 _UNITS = {"K": 2**10, "M": 2**20, "G": 2**30}
 
 _DESCRIPTION = """\
-Runs a Python program and records a trace of it. Everything after the program's name belongs to the program.
+Runs a Python program and records a trace of it. Everything after the program's name belongs to the program, which may be an
+installed command in Python, such as torchrun.
 
 Recording begins when the program imports torch and covers all its threads. Processes that it starts with multiprocessing, such as
 workers of a data loader, are part of the trace; ranks of a job, and processes with steps, get separate traces. The trace is
@@ -47,6 +48,7 @@ _EXAMPLES = (
     "run --advise -o traces/ -m package.train",
     "run --steps 10:15 --record-shapes --memory --with-stack train.py",
     "run --black-box serve.py",
+    "run -o traces/ torchrun --nproc-per-node 2 train.py",
 )
 
 

@@ -1011,6 +1011,20 @@ def test_modules(program, opstrobe):
     assert opstrobe("run", "--with-modules=x", "program.py").returncode == 2
 
 
+def test_installed_commands_are_programs(opstrobe, tmp_path):
+    result = opstrobe("run", "pip", "--version")
+    assert result.returncode == 0 and result.stdout.startswith("pip ")
+    for words, message in (
+        (("python3", "train.py"), "name the program alone, without 'python3'"),
+        (("sh",), "sh' is not a Python program"),
+        (("./pip",), "cannot open './pip': no such file"),
+        (("no_such_command",), "cannot open 'no_such_command': no such file"),
+    ):
+        result = opstrobe("run", *words)
+        assert result.returncode == 2
+        assert message in result.stderr
+
+
 # --- several processes --------------------------------------------------------------------------------------------------
 
 

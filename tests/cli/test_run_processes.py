@@ -189,8 +189,12 @@ def test_each_rank_has_a_trace_with_its_workers(tmp_path, program, opstrobe, env
     assert_nothing_left(environment)
 
 
-@pytest.mark.parametrize("options", [(), ("--advise",)], ids=["default", "advise"])
-def test_a_launcher_that_runs_no_operators_has_no_trace(tmp_path, program, opstrobe, options):
+@pytest.mark.parametrize(
+    ("options", "launcher"),
+    [((), ("torchrun",)), (("--advise",), ("-m", "torch.distributed.run"))],
+    ids=["default", "advise"],
+)
+def test_a_launcher_that_runs_no_operators_has_no_trace(tmp_path, program, opstrobe, options, launcher):
     """The traces of a job are those of its ranks, named after the program that the launcher runs."""
     program("""
     import torch.distributed as dist
@@ -198,7 +202,7 @@ def test_a_launcher_that_runs_no_operators_has_no_trace(tmp_path, program, opstr
     train(DataLoader(Rows(), 8))
     dist.destroy_process_group()
     """)
-    words = ("-m", "torch.distributed.run", "--nproc-per-node", "2", "program.py")
+    words = (*launcher, "--nproc-per-node", "2", "program.py")
     process = opstrobe("run", *options, "-o", "out/", *words)
     assert process.returncode == 0, process.stderr
     expected = [f"program.rank{rank}.pt.trace.json.gz" for rank in (0, 1)]
@@ -208,6 +212,31 @@ def test_a_launcher_that_runs_no_operators_has_no_trace(tmp_path, program, opstr
     process = opstrobe("run", *options, "-o", "job.json", *words)
     assert process.returncode == 0, process.stderr
     assert sorted(path.name for path in tmp_path.glob("job*")) == ["job.rank0.json", "job.rank1.json"]
+
+
+def test_the_late_rank_is_found_at_its_line_without_options(tmp_path, program, opstrobe):
+    """Samples of the stacks have the time that it sleeps, in which no operator runs."""
+    program("""
+    import time
+    import torch.distributed as dist
+    dist.init_process_group("gloo")
+    model = nn.parallel.DistributedDataParallel(nn.Linear(64, 64))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.001)
+    for _ in range(8):
+        if dist.get_rank() == 1:
+            time.sleep(0.2)  # late
+        model(torch.ones(8, 64)).sum().backward()
+        optimizer.step()
+    dist.destroy_process_group()
+    """)
+    process = opstrobe("run", "-o", "out/", "torchrun", "--nproc-per-node", "2", "program.py")
+    assert process.returncode == 0, process.stderr
+    findings = json.loads(opstrobe("advise", "--format", "json", "out").stdout)["findings"]
+    (late,) = [finding for finding in findings if finding["id"] == "uneven-ranks"]
+    (line,) = [i for i, text in enumerate((tmp_path / "program.py").read_text().splitlines(), 1) if "# late" in text]
+    assert "Rank 1 is the last of 2" in late["evidence"]
+    assert (late["where"][0]["file"], late["where"][0]["line"]) == ("program.py", line)
+    assert late["predicted_gain_percent"] > 50
 
 
 def test_a_program_that_is_started_and_has_steps_has_a_trace(tmp_path, program, opstrobe):

@@ -12,6 +12,7 @@ import io
 import os
 import pkgutil
 import runpy
+import shutil
 import sys
 from collections.abc import Callable, Sequence
 from importlib.machinery import BuiltinImporter, SourceFileLoader, SourcelessFileLoader
@@ -38,9 +39,8 @@ class Program:
                 raise UsageError(f"{flag} needs a {'module' if flag == '-m' else 'program text'} behind it")
             self._argv = [flag, *arguments]
         else:
+            self._target = _find_script(self._target)
             self._argv = [self._target, *arguments]
-            if not os.path.exists(self._target):
-                raise UsageError(f"cannot open '{self._target}': no such file")
 
     @property
     def name(self) -> str:
@@ -62,6 +62,22 @@ class Program:
         except BaseException as error:
             _show_without_frames_of_ours(_frames_of_program(error.__traceback__))
             raise
+
+
+def _find_script(name: str) -> str:
+    """The path of a script. Without a directory it may be an installed command in Python, such as torchrun."""
+    if os.path.exists(name):
+        return name
+    command = shutil.which(name) if os.path.basename(name) == name else None
+    if command is None:
+        raise UsageError(f"cannot open '{name}': no such file")
+    with open(command, "rb") as file:
+        start = file.read(1024)
+    if start.startswith(b"#!") and b"python" in b"".join(start.splitlines()[:3]):  # a long path is in the third line
+        return command
+    if name.startswith("python"):
+        raise UsageError(f"name the program alone, without '{name}'")
+    raise UsageError(f"'{command}' is not a Python program")
 
 
 def _frames_of_program(traceback: TracebackType | None) -> TracebackType | None:
