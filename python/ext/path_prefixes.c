@@ -75,3 +75,27 @@ struct ops_string ops_path_without_prefix(struct ops_string path)
 	}
 	return path;
 }
+
+size_t ops_path_normalize(char *path)
+{
+	char *to = path;
+
+	if (*path != '/' || !strstr(path, "/."))
+		return strlen(path);
+	for (const char *from = path, *next; *from; from = next) {
+		size_t size = strcspn(from + 1, "/") + 1;
+
+		next = from + size;
+		if (size == 2 && from[1] == '.')
+			continue;
+		if (size == 3 && from[1] == '.' && from[2] == '.') {
+			while (to > path && *--to != '/')
+				;
+			continue;
+		}
+		memmove(to, from, size);
+		to += size;
+	}
+	*to = '\0';
+	return (size_t)(to - path);
+}

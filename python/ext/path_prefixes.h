@@ -15,4 +15,7 @@ int ops_path_prefixes_set(PyObject *prefixes);
 /* Returns the end of `path` after the first prefix that it has, or all of it. From any thread. */
 struct ops_string ops_path_without_prefix(struct ops_string path);
 
+/* Removes the parts "." and ".." of an absolute path in place, which Python's path of `python ../train.py` has. Returns its size. */
+size_t ops_path_normalize(char *path);
+
 #endif

@@ -4,6 +4,7 @@
  */
 #include "ext.h"
 #include "module_calls.h"
+#include "path_prefixes.h"
 #include "python_functions.h"
 
 #include <fnmatch.h>
@@ -334,6 +335,20 @@ static PyObject *shortened(const struct ops_python_filter *filter, PyObject *pat
 	return Py_NewRef(path);
 }
 
+/* Returns the path without parts such as ".."; a new reference. */
+static PyObject *normalized(PyObject *path)
+{
+	const char *text = python_functions_text_of(path);
+	PyObject *bytes, *result;
+
+	if (text[0] != '/' || !strstr(text, "/."))
+		return Py_NewRef(path);
+	bytes = PyBytes_FromString(text);
+	result = bytes ? PyUnicode_FromStringAndSize(PyBytes_AS_STRING(bytes), (Py_ssize_t)ops_path_normalize(PyBytes_AS_STRING(bytes))) : NULL;
+	Py_XDECREF(bytes);
+	return result;
+}
+
 /* Adds the function to a recording or, if that is NULL, to the file of the session. */
 static bool add_recorded_function(struct ops_recording *recording, uint32_t number, const struct ops_recorded_function *described)
 {
@@ -347,11 +362,12 @@ static bool add_code_function(const struct ops_python_functions *functions, cons
                       struct ops_recording *recording)
 {
 	PyCodeObject *code = (PyCodeObject *)function->owner;
-	PyObject *path = shortened(&functions->filter, code->co_filename);
+	PyObject *file = normalized(code->co_filename);
+	PyObject *path = file ? shortened(&functions->filter, file) : NULL;
 	PyObject *row = path ? PyUnicode_FromFormat("%U(%d): %U", path, code->co_firstlineno, function->name) : NULL;
 	PyObject *row_bytes = row ? ops_ext_text_bytes(row) : NULL;
 	PyObject *name_bytes = row_bytes ? ops_ext_text_bytes(function->name) : NULL;
-	PyObject *file_bytes = name_bytes ? ops_ext_text_bytes(code->co_filename) : NULL;
+	PyObject *file_bytes = name_bytes ? ops_ext_text_bytes(file) : NULL;
 	bool given = file_bytes && add_recorded_function(recording, function->number, &(struct ops_recorded_function){
 		.row_name = PyBytes_AS_STRING(row_bytes),
 		.row_name_bytes = (size_t)PyBytes_GET_SIZE(row_bytes),
@@ -362,6 +378,7 @@ static bool add_code_function(const struct ops_python_functions *functions, cons
 		.line = code->co_firstlineno > 0 ? (uint32_t)code->co_firstlineno : 0,
 	});
 
+	Py_XDECREF(file);
 	Py_XDECREF(path);
 	Py_XDECREF(row);
 	Py_XDECREF(row_bytes);

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "frames.h"
+#include "path_prefixes.h"
 
 #define THREADS_MAX 256 /* limit for a list that changes while it is read and could become cyclic */
 #define WINDOW 256
@@ -213,6 +214,7 @@ static void stack_code_read(const PyCodeObject *code, int offset, struct ops_sta
 
 	ret_frame->line = line > 0 ? (uint32_t)line : (uint32_t)code->co_firstlineno;
 	stack_copy_text(ret_frame->file, sizeof(ret_frame->file), code->co_filename, true);
+	ops_path_normalize(ret_frame->file);
 	stack_copy_text(ret_frame->function, sizeof(ret_frame->function), code->CODE_NAME, false);
 }
 

@@ -4,6 +4,7 @@
  */
 #include "derive/source.h"
 
+#include <stddef.h>
 #include <string.h>
 
 #include "base/json_walk.h"
@@ -37,16 +38,41 @@ static bool source_add_pairs(struct ops_source *source, struct ops_string file, 
 	return true;
 }
 
+/* Returns a cursor on the files of the metadata "source", which has no members if the trace has none. */
+static struct ops_json_walk source_files(const struct ops_trace *trace)
+{
+	struct ops_string json;
+
+	if (!ops_trace_find_metadata(trace, "source", &json) || json.bytes[0] != '{')
+		return ops_json_walk("{}", 2);
+	return ops_json_walk(json.bytes, json.size);
+}
+
+bool ops_source_find_path(const struct ops_trace *trace, struct ops_string file, struct ops_string *ret_path)
+{
+	struct ops_json_walk files = source_files(trace);
+	struct ops_string path, facts;
+	bool found = false;
+
+	while (ops_json_next_member(&files, &path, &facts)) {
+		const char *end = ops_string_end(path);
+
+		if (path.size <= file.size + 1 || path.bytes[0] != '/' || end[-(ptrdiff_t)file.size - 1] != '/' ||
+		    memcmp(end - file.size, file.bytes, file.size) != 0 || (found && path.size >= ret_path->size))
+			continue;
+		*ret_path = path;
+		found = true;
+	}
+	return found;
+}
+
 bool ops_source_read(struct ops_source *source, const struct ops_trace *trace)
 {
-	struct ops_string json, file, facts, pairs;
-	struct ops_json_walk files;
+	struct ops_json_walk files = source_files(trace);
+	struct ops_string file, facts, pairs;
 	bool done = true;
 
 	*source = (struct ops_source){0};
-	if (!ops_trace_find_metadata(trace, "source", &json) || json.bytes[0] != '{')
-		return true;
-	files = ops_json_walk(json.bytes, json.size);
 	while (done && ops_json_next_member(&files, &file, &facts)) {
 		if (ops_json_find_typed(facts, "loops", '[', &pairs))
 			done = source_add_pairs(source, file, pairs, false);

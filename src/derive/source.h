@@ -30,6 +30,9 @@ struct ops_source {
 /* Returns false if out of memory. The caller must release it in any case. */
 bool ops_source_read(struct ops_source *source, const struct ops_trace *trace);
 void ops_source_release(struct ops_source *source);
+/* Finds the path of a file of the program that a recording names without the directory in which modules are found. Returns false if it
+ * is unknown. Of several, the shortest is found, since the longest such directory was removed from each. */
+bool ops_source_find_path(const struct ops_trace *trace, struct ops_string file, struct ops_string *ret_path);
 /* Returns the first line of the innermost loop around a line, other than one that begins there; 0: unknown. */
 uint32_t ops_source_loop(const struct ops_source *source, struct ops_string file, uint32_t line);
 /* Returns the line of the only search in the function that begins at a line; 0: none, several, or unknown. */

@@ -18,6 +18,7 @@
 #include "base/fault.h"
 #include "base/json_walk.h"
 #include "base/text.h"
+#include "derive/source.h"
 #include "serve/api.h"
 
 #define SOURCE_MAX (4 << 20)
@@ -89,21 +90,34 @@ static enum ops_code source_routes_find_name(const struct ops_trace *trace, cons
 	return OPS_OK;
 }
 
-/* Finds the file. Names may be relative to a directory that the trace does not record, so the trace's directory and that in which
- * the server was started are tried. `real` has space for PATH_MAX; the target of links must be a Python file, too. */
-static bool find_file(const struct served *served, const char *file, char *real)
+/* Returns whether the file exists below the directory, which ends in '/' or is empty. */
+static bool source_find_in(struct ops_string directory, const struct ops_string *file, char *real)
 {
-	const char *slash = strrchr(served->path, '/');
 	struct ops_buffer path = {0};
 	bool found;
 
-	if (*file != '/' && slash) {
-		ops_buffer_append(&path, served->path, (size_t)(slash - served->path) + 1);
-		ops_buffer_append(&path, file, strlen(file) + 1);
-	}
-	found = !path.failed && ((path.bytes && realpath(path.bytes, real)) || realpath(file, real));
+	ops_buffer_append(&path, directory.bytes, directory.size);
+	ops_buffer_append(&path, file->bytes, file->size);
+	ops_buffer_append(&path, "", 1);
+	found = !path.failed && realpath(path.bytes, real);
 	ops_buffer_release(&path);
-	return found && source_routes_is_python(real, strlen(real));
+	return found;
+}
+
+/* Finds the file. Names may be relative to a directory. If the recording does not say which, the trace's directory and that in which
+ * the server was started are tried. `real` has space for PATH_MAX; the target of links must be a Python file, too. */
+static bool find_file(const struct served *served, const struct ops_string *file, char *real)
+{
+	const char *slash = strrchr(served->path, '/');
+	struct ops_string path;
+	bool found = false;
+
+	if (file->bytes[0] != '/') {
+		found = ops_source_find_path(served->trace, *file, &path) && source_find_in((struct ops_string){"", 0}, &path, real);
+		if (!found && slash)
+			found = source_find_in((struct ops_string){served->path, (size_t)(slash - served->path) + 1}, file, real);
+	}
+	return (found || source_find_in((struct ops_string){"", 0}, file, real)) && source_routes_is_python(real, strlen(real));
 }
 
 /* --- text ------------------------------------------------------------------------------------------------------------ */
@@ -148,7 +162,7 @@ static enum ops_code answer_source(struct request *request, char **ret_text, siz
 		code = source_routes_find_name(served->trace, file, &named, error);
 	if (code)
 		return code;
-	if (!named || !find_file(served, file->bytes, real))
+	if (!named || !find_file(served, file, real))
 		return request_fail(request, 404, error, "the file cannot be read here");
 	code = source_routes_read_source(request, real, &source, &changed_ns, error);
 	ops_json_open(&json, '{');

@@ -568,6 +568,18 @@ def test_lines_and_modules_are_known_without_recorded_calls(tmp_path, program, o
     assert "layer" in opstrobe("modules", "trace.json").stdout
 
 
+def test_files_have_the_same_names_wherever_the_program_starts(tmp_path, program, environment):
+    """The trace also says in which directory they are."""
+    program(STACKS)
+    (tmp_path / "empty").mkdir()
+    words = [OPSTROBE, "run", "-o", "trace.json", "../program.py"]
+    process = subprocess.run(words, cwd=tmp_path / "empty", env=environment, capture_output=True, text=True)
+    assert process.returncode == 0, process.stderr
+    text = (tmp_path / "empty" / "trace.json").read_text()
+    assert set(re.findall(r"[^\s\";]*program\.py(?=\(\d)", text)) == {"program.py"}
+    assert list(json.loads(text)["source"]) == [str(tmp_path / "program.py")]
+
+
 COMPUTING = """
 import json
 import time

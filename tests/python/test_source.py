@@ -7,6 +7,8 @@ import json
 import pathlib
 import types
 
+import pytest
+
 from opstrobe.recording import source
 
 PROGRAM = """\
@@ -40,3 +42,13 @@ def test_lines_of_loops_and_searches(tmp_path: pathlib.Path) -> None:
     )
     assert facts == {str(table): {"loops": [(2, 5), (3, 5)], "searches": [(1, 4), (11, 11)]}}
     json.loads(source.make_json())
+
+
+def test_paths_of_all_files(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of files that are too long to parse, too, without parts such as "..", as in stacks."""
+    long, short = tmp_path / "long.py", tmp_path / "short.py"
+    long.write_text(PROGRAM)
+    short.write_text("x = 1")
+    monkeypatch.setattr(source, "_BYTES_MAX", 10)
+    facts = source.facts_of([module_of(tmp_path / "tests" / ".." / "long.py"), module_of(short)])
+    assert facts == {str(long): {}, str(short): {"loops": [], "searches": []}}

@@ -64,23 +64,21 @@ def _program_files(modules: Iterable[ModuleType]) -> list[str]:
     libraries = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")} | {_PACKAGE}
     inside = tuple(os.path.join(library, "") for library in libraries)
     paths = (getattr(module, "__file__", None) for module in modules)
-    return [
-        path
-        for path in dict.fromkeys(path for path in paths if isinstance(path, str) and path.endswith(".py"))
-        if not path.startswith(inside) and "-packages" not in path
-    ]
+    sources = (os.path.normpath(path) for path in paths if isinstance(path, str) and path.endswith(".py"))
+    return [path for path in dict.fromkeys(sources) if not path.startswith(inside) and "-packages" not in path]
 
 
 def facts_of(modules: Iterable[ModuleType]) -> dict[str, Any]:
-    """A file that cannot be read or parsed is left out, and one whose path is not UTF-8."""
+    """A file that cannot be read or parsed is left out, and one whose path is not UTF-8. Those beyond the limit have no
+    lines, but paths: names in the trace may lack the directory (`ops_source_find_path`)."""
     facts, size_bytes = {}, 0
     for path in _program_files(modules):
         try:
             path.encode()
             status = os.stat(path)
-            if size_bytes + status.st_size <= _BYTES_MAX:
-                size_bytes += status.st_size
-                facts[path] = _facts_of(path, status.st_mtime_ns)
+            is_read = size_bytes + status.st_size <= _BYTES_MAX
+            size_bytes += status.st_size if is_read else 0
+            facts[path] = _facts_of(path, status.st_mtime_ns) if is_read else {}
         except (OSError, SyntaxError, ValueError, RecursionError):
             continue
     return facts
