@@ -16,6 +16,8 @@
  *     advice_loops.c    loops of the program
  *     advice_recurrent.c loops whose iterations depend on each other
  *     advice_idle.c     when a device was idle, and why
+ *     advice_walk.c     which rows run at a time
+ *     advice_activity.c when the program computes, and when it communicates
  *     advice_device.c   costs of rows of the host on a device
  *     advice_ranks.c    the summary of each rank of a run
  *     advice_machine.c  effects of the machine and the recording on times

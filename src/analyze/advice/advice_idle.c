@@ -4,6 +4,7 @@
  * over each suffices.
  */
 #include "analyze/advice/advice.h"
+#include "analyze/advice/advice_walk.h"
 #include "base/alloc.h"
 #include "base/search.h"
 #include "derive/calls.h"
@@ -64,48 +65,28 @@ static const char *const loading[] = {"*LaunchKernel*", "*ModuleLaunch*", "*Modu
 
 struct walk {
 	const struct advice *advice;
-	const uint8_t *calls; /* by name; NULL: without `sync` */
+	struct advice_walk rows;
+	const uint8_t *calls;  /* by name */
 	uint8_t *loads;        /* by string */
 	uint8_t *uploads;      /* by row: a child copies to the device */
 	uint32_t *outermost;   /* by row: the outermost operator that is or contains it, without compiled regions */
-	uint32_t *current;     /* by track: the innermost row that has begun */
-	uint32_t next;         /* row */
+	uint32_t seen;         /* rows before this one are covered by `sync` */
 	uint32_t sync;         /* the synchronizing call so far that ends last */
-	uint32_t of_steps;     /* thread of the steps on which a row began last */
 };
-
-/* Passes one row. */
-static void walk_on(struct walk *walk)
-{
-	const struct ops_events *events = walk->advice->events;
-	uint32_t row = walk->next++;
-
-	if (events->flags[row] & (OPS_EVENT_HIDDEN | OPS_EVENT_ASYNC))
-		return;
-	walk->current[events->track[row]] = row;
-	if (walk->advice->step_tracks[events->track[row]])
-		walk->of_steps = events->track[row];
-	if (walk->calls && (walk->calls[events->name[row]] & OPS_CALL_BLOCKS) && walk->advice->views->parts[row] == VIEW_LAUNCH &&
-	    (walk->sync == OPS_NONE || events->end_ns[row] > events->end_ns[walk->sync]))
-		walk->sync = row;
-}
 
 static void walk_to(struct walk *walk, int64_t time_ns)
 {
 	const struct ops_events *events = walk->advice->events;
 
-	while (walk->next < events->count && events->start_ns[walk->next] <= time_ns)
-		walk_on(walk);
-}
+	advice_walk_to(&walk->rows, time_ns);
+	for (; walk->seen < walk->rows.next; walk->seen++) {
+		uint32_t row = walk->seen;
 
-/* Returns the innermost row of a thread at the current time. */
-static uint32_t advice_idle_row_at(struct walk *walk, uint32_t track, int64_t time_ns)
-{
-	const struct ops_events *events = walk->advice->events;
-
-	while (walk->current[track] != OPS_NONE && events->end_ns[walk->current[track]] <= time_ns)
-		walk->current[track] = events->parent[walk->current[track]];
-	return walk->current[track];
+		if ((walk->calls[events->name[row]] & OPS_CALL_BLOCKS) && walk->advice->views->parts[row] == VIEW_LAUNCH &&
+		    !(events->flags[row] & (OPS_EVENT_HIDDEN | OPS_EVENT_ASYNC)) &&
+		    (walk->sync == OPS_NONE || events->end_ns[row] > events->end_ns[walk->sync]))
+			walk->sync = row;
+	}
 }
 
 /* Returns false if out of memory. */
@@ -169,7 +150,7 @@ static uint8_t cause_of(struct walk *walk, struct advice_gap *gap)
 		return ADVICE_IDLE_DEVICE;
 	middle_ns = gap->start_ns + host_ns / 2;
 	walk_to(walk, middle_ns);
-	gap->row = advice_idle_row_at(walk, advice->events->track[call], middle_ns);
+	gap->row = advice_walk_row_at(&walk->rows, advice->events->track[call], middle_ns);
 	if (gap->row != OPS_NONE && (advice->zone[gap->row] & ADVICE_IN_LOADER))
 		return ADVICE_IDLE_LOADER;
 	if (sync != OPS_NONE && ops_sum(advice->events->end_ns[sync], SKEW_NS) >= gap->start_ns)
@@ -233,15 +214,13 @@ static void add_idle(struct advice_idle *idle, struct advice_gap *gap, const str
 
 static bool find_causes(struct advice *advice, const struct ops_intervals *steady)
 {
-	struct walk walk = {.advice = advice, .sync = OPS_NONE, .of_steps = OPS_NONE};
-	size_t tracks, cursor = 0;
+	struct walk walk = {.advice = advice, .sync = OPS_NONE};
+	size_t cursor = 0;
 	bool done;
 
-	ops_trace_tracks(advice->trace, &tracks);
 	walk.calls = ops_calls_by_name(advice->trace);
 	walk.loads = advice_names(advice, loading);
-	walk.current = ops_alloc_none(tracks + 1);
-	done = walk.calls && walk.loads && walk.current && find_uploads(&walk) && advice_idle_find_outermost(&walk);
+	done = advice_walk_init(&walk.rows, advice) && walk.calls && walk.loads && find_uploads(&walk) && advice_idle_find_outermost(&walk);
 	for (size_t i = 0; done && i < advice->idle.gaps.count; i++) {
 		struct advice_gap *gap = &advice->idle.gaps.items[i];
 
@@ -252,68 +231,25 @@ static bool find_causes(struct advice *advice, const struct ops_intervals *stead
 	ops_free(walk.loads);
 	ops_free(walk.uploads);
 	ops_free(walk.outermost);
-	ops_free(walk.current);
+	advice_walk_release(&walk.rows);
 	return done;
 }
 
 /* --- rows of gaps ---------------------------------------------------------------------------------------------------- */
 
-/* Returns the innermost row of a thread at a time if it counts. Shortens the time up to which that is so. */
-static uint32_t counting_row_at(struct walk *walk, uint32_t track, int64_t time_ns, int64_t *until_ns)
-{
-	uint32_t row = track == OPS_NONE ? OPS_NONE : advice_idle_row_at(walk, track, time_ns);
-
-	if (row != OPS_NONE && walk->advice->events->end_ns[row] < *until_ns)
-		*until_ns = walk->advice->events->end_ns[row];
-	return row != OPS_NONE && advice_counts(walk->advice, row) ? row : OPS_NONE;
-}
-
-/* Adds a time, in which no row begins on the launching thread or that of the steps, to the innermost rows. A step waits in rows of its
- * thread while nothing is recorded on the other one. */
-static void add_to_rows(struct walk *walk, uint32_t launching, uint32_t of_steps, int64_t from_ns, int64_t until_ns, int64_t *ns)
-{
-	while (from_ns < until_ns) {
-		int64_t end_ns = until_ns;
-		uint32_t row = counting_row_at(walk, launching, from_ns, &end_ns), waiting = counting_row_at(walk, of_steps, from_ns, &end_ns);
-
-		row = row == OPS_NONE ? waiting : row;
-		if (row != OPS_NONE)
-			ns[row] = ops_sum(ns[row], end_ns - from_ns);
-		from_ns = end_ns;
-	}
-}
-
-static void divide_gap(struct walk *walk, const struct advice_gap *gap, int64_t *ns)
-{
-	const struct ops_events *events = walk->advice->events;
-	uint32_t launching = events->track[launching_call(walk->advice, gap)];
-	int64_t from_ns = gap->start_ns;
-
-	walk_to(walk, from_ns);
-	while (walk->next < events->count && events->start_ns[walk->next] < gap->host_end_ns) {
-		uint32_t track = events->track[walk->next];
-
-		if (track == launching || walk->advice->step_tracks[track]) {
-			add_to_rows(walk, launching, walk->of_steps, from_ns, events->start_ns[walk->next], ns);
-			from_ns = events->start_ns[walk->next];
-		}
-		walk_on(walk);
-	}
-	add_to_rows(walk, launching, walk->of_steps, from_ns, gap->host_end_ns, ns);
-}
-
 bool advice_idle_divide(const struct advice *advice, enum advice_idle_cause cause, int64_t *ns)
 {
-	struct walk walk = {.advice = advice, .sync = OPS_NONE, .of_steps = OPS_NONE};
-	size_t tracks;
+	struct advice_walk walk;
+	bool done = advice_walk_init(&walk, advice);
 
-	ops_trace_tracks(advice->trace, &tracks);
-	walk.current = ops_alloc_none(tracks + 1);
-	for (size_t i = 0; walk.current && i < advice->idle.gaps.count; i++)
-		if (advice->idle.gaps.items[i].cause == cause)
-			divide_gap(&walk, &advice->idle.gaps.items[i], ns);
-	ops_free(walk.current);
-	return walk.current;
+	for (size_t i = 0; done && i < advice->idle.gaps.count; i++) {
+		const struct advice_gap *gap = &advice->idle.gaps.items[i];
+
+		if (gap->cause == cause)
+			advice_walk_divide(&walk, advice->events->track[launching_call(advice, gap)], gap->start_ns, gap->host_end_ns, ns);
+	}
+	advice_walk_release(&walk);
+	return done;
 }
 
 /* --- communication --------------------------------------------------------------------------------------------------- */

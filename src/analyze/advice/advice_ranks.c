@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "analyze/advice/advice.h"
+#include "analyze/advice/advice_activity.h"
 #include "analyze/ranks/collectives.h"
 #include "base/alloc.h"
 #include "base/order.h"
@@ -247,60 +248,6 @@ static bool number_collectives(struct gathering *gathering)
 
 /* --- steps ---------------------------------------------------------------------------------------------------------- */
 
-struct activity {
-	struct ops_intervals compute;
-	struct ops_intervals backward;
-	struct ops_intervals collectives;
-	struct ops_intervals exposed;
-	struct ops_intervals alone; /* times of the backward pass without collectives */
-};
-
-static void release_activity(struct activity *activity)
-{
-	ops_intervals_release(&activity->compute);
-	ops_intervals_release(&activity->backward);
-	ops_intervals_release(&activity->collectives);
-	ops_intervals_release(&activity->exposed);
-	ops_intervals_release(&activity->alone);
-}
-
-static bool add_activity(struct activity *activity, const struct advice *advice, uint32_t row, bool backward)
-{
-	int64_t start_ns = advice->events->start_ns[row], end_ns = advice->events->end_ns[row];
-
-	return ops_intervals_merge(&activity->compute, start_ns, end_ns) &&
-	       (!backward || ops_intervals_merge(&activity->backward, start_ns, end_ns));
-}
-
-/* Gathers kernels, or on hosts without devices the operators that do not wait for collectives. Rows are in order of
- * time. */
-static bool gather_activity(const struct gathering *gathering, struct activity *activity)
-{
-	const struct advice *advice = gathering->advice;
-	const struct ops_views *views = advice->views;
-	bool done = true;
-
-	for (size_t i = 0; done && i < views->device_events.count; i++) {
-		const struct view_device_event *event = &views->device_events.items[i];
-
-		if (!event->communicates)
-			done = add_activity(activity, advice, event->row,
-			                    advice->zone[advice_launch_row(advice, event)] & ADVICE_IN_BACKWARD);
-	}
-	for (uint32_t row = 0; done && row < advice->events->count && !views->device_events.count; row++)
-		if (advice_is_operator(advice, row) && !(advice->zone[row] & ADVICE_IN_OPERATOR) &&
-		    views->parts[row] == VIEW_OPERATOR &&
-		    !(views->names[advice->events->name[row]] & (VIEW_NAME_COLLECTIVE | VIEW_NAME_DDP | VIEW_NAME_DP)) &&
-		    !ops_string_starts(advice_name(advice, row), "c10d::") &&
-		    !(advice->events->flags[row] & (OPS_EVENT_ASYNC | OPS_EVENT_HIDDEN)))
-			done = add_activity(activity, advice, row, advice->zone[row] & ADVICE_IN_BACKWARD);
-	for (size_t i = 0; done && i < gathering->rank->collectives.count; i++)
-		done = ops_intervals_merge(&activity->collectives, gathering->rank->collectives.items[i].start_ns,
-		                        gathering->rank->collectives.items[i].end_ns);
-	return done && ops_intervals_subtract(&activity->collectives, &activity->compute, &activity->exposed) &&
-	       ops_intervals_subtract(&activity->backward, &activity->collectives, &activity->alone);
-}
-
 static bool gather_steps(struct gathering *gathering)
 {
 	struct advice *advice = gathering->advice;
@@ -320,7 +267,7 @@ static bool gather_steps(struct gathering *gathering)
 	return true;
 }
 
-static void advice_ranks_measure_steps(struct gathering *gathering, const struct activity *activity)
+static void advice_ranks_measure_steps(struct gathering *gathering, const struct advice_activity *activity)
 {
 	size_t exposed = 0, alone = 0;
 
@@ -345,18 +292,18 @@ static void advice_ranks_release_rank(struct rank *rank)
 static bool advice_ranks_gather(struct gathering *gathering)
 {
 	struct rank *rank = gathering->rank;
-	struct activity activity = {0};
+	struct advice_activity activity = {0};
 	bool done = gather_steps(gathering) && gather_collectives(gathering);
 
 	if (done && rank->collectives.count) {
 		qsort(rank->collectives.items, rank->collectives.count, sizeof(*rank->collectives.items),
 		      advice_ranks_compare_starts);
 		done = advice_ranks_find_calls(gathering) && number_collectives(gathering) &&
-		       gather_activity(gathering, &activity) && gather_times(gathering);
+		       advice_activity_find(gathering->advice, &activity) && gather_times(gathering);
 		if (done)
 			advice_ranks_measure_steps(gathering, &activity);
 	}
-	release_activity(&activity);
+	advice_activity_release(&activity);
 	return done;
 }
 

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * When a program computes, and when it communicates, in all its steps.
+ */
+#ifndef OPS_ANALYZE_ADVICE_ACTIVITY_H
+#define OPS_ANALYZE_ADVICE_ACTIVITY_H
+
+#include <stdbool.h>
+
+#include "base/intervals.h"
+
+struct advice;
+
+struct advice_activity {
+	struct ops_intervals compute; /* kernels; without a device the operators that do not wait for collectives */
+	struct ops_intervals backward; /* those of backward passes */
+	struct ops_intervals collectives;
+	struct ops_intervals exposed; /* collectives during which nothing is computed */
+	struct ops_intervals alone;   /* times of the backward pass without collectives */
+};
+
+/* Fills empty lists. Returns false if out of memory. */
+bool advice_activity_find(const struct advice *advice, struct advice_activity *activity);
+void advice_activity_release(struct advice_activity *activity); /* also to be called after the search failed */
+
+#endif
