@@ -5,6 +5,7 @@
 #include "derive/memory_events.h"
 
 #include "base/alloc.h"
+#include "trace/nests.h"
 
 uint32_t *ops_memory_events(const struct ops_trace *trace)
 {
@@ -24,7 +25,7 @@ uint32_t *ops_memory_events(const struct ops_trace *trace)
 		uint32_t *row = &open[records[i].track];
 
 		for (; next < events->count && events->start_ns[next] <= records[i].time_ns; next++)
-			if (!(events->flags[next] & (OPS_EVENT_HIDDEN | OPS_EVENT_ASYNC)))
+			if (ops_event_nests(events, next))
 				open[events->track[next]] = next;
 		while (*row != OPS_NONE && events->end_ns[*row] < records[i].time_ns)
 			*row = events->parent[*row];

@@ -14,6 +14,7 @@
 #include "derive/blocking.h"
 #include "derive/helper_waits.h"
 #include "derive/program.h"
+#include "trace/nests.h"
 #include "trace/track_rows.h"
 
 /* Reads the next `count` integers of a list. Returns false at its end. */
@@ -310,7 +311,7 @@ static void find_rows_of_samples(const struct ops_python_samples *samples, size_
 		int64_t time_ns = samples->samples.items[i].time_ns;
 
 		for (; next < count && events->start_ns[rows[next]] <= time_ns; next++)
-			if (!(events->flags[rows[next]] & (OPS_EVENT_HIDDEN | OPS_EVENT_ASYNC)))
+			if (ops_event_nests(events, rows[next]))
 				current = rows[next];
 		while (current != OPS_NONE && events->end_ns[current] <= time_ns)
 			current = events->parent[current];

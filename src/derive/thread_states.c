@@ -10,6 +10,7 @@
 #include "base/json_walk.h"
 #include "base/search.h"
 #include "base/text.h"
+#include "trace/nests.h"
 
 /* Upper bound of a start time and of an offset from it, so that their sum does not overflow. */
 #define TIME_MAX_NS (INT64_MAX / 2)
@@ -208,7 +209,7 @@ bool ops_thread_states_walk(const struct ops_thread_states *states, const struct
 	for (uint32_t row = 0; done && row < walk.events->count; row++) {
 		struct progress *progress = &walk.tracks[walk.events->track[row]];
 
-		if (progress->thread == OPS_NONE || (walk.events->flags[row] & (OPS_EVENT_HIDDEN | OPS_EVENT_ASYNC)))
+		if (progress->thread == OPS_NONE || !ops_event_nests(walk.events, row))
 			continue;
 		done = thread_states_go_on(&walk, walk.events->track[row], walk.events->start_ns[row], row);
 		progress->current = row;

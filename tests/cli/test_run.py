@@ -547,6 +547,32 @@ main()
 """
 
 
+SLEEPS = """
+import time, torch
+
+layer = torch.nn.Linear(64, 64)
+optimizer = torch.optim.SGD(layer.parameters(), lr=0.01)
+
+def log():
+    time.sleep(0.1)
+
+for _ in range(6):
+    layer(torch.ones(8, 64)).sum().backward()
+    {step}
+    log()
+"""
+
+
+@pytest.mark.parametrize("step", ["optimizer.step()", "pass"], ids=["optimizer", "loop"])
+def test_time_outside_of_operators_has_its_line_without_recorded_calls(tmp_path, program, opstrobe, step):
+    """The samples know it, whether steps are marked or not, and the last line of the command names it."""
+    process = opstrobe("run", "-o", "trace.json", program(SLEEPS.format(step=step)))
+    assert process.returncode == 0, process.stderr
+    assert re.search(r"most time: .*program\.py:8", process.stderr)
+    rest = json.loads(opstrobe("advise", "--format", "json", "trace.json").stdout)["not_explained"]
+    assert rest["lines"][0]["line"] == 8 and rest["lines"][0]["waiting_percent"] > 50
+
+
 def test_lines_and_modules_are_known_without_recorded_calls(tmp_path, program, opstrobe):
     """By default, the trace has the lines that call operators, modules by path, and a line for what takes most time."""
     name = program(STACKS)

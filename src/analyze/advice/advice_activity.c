@@ -24,7 +24,7 @@ static bool add_computation(const struct advice *advice, uint32_t row, bool back
 	       (!backward || ops_intervals_merge(&activity->backward, start_ns, end_ns));
 }
 
-static bool computes(const struct advice *advice, uint32_t row)
+static bool advice_activity_computes(const struct advice *advice, uint32_t row)
 {
 	return advice_is_operator(advice, row) && !(advice->zone[row] & ADVICE_IN_OPERATOR) && advice->views->parts[row] == VIEW_OPERATOR &&
 	       !(advice->views->names[advice->events->name[row]] & (VIEW_NAME_COLLECTIVE | VIEW_NAME_DDP | VIEW_NAME_DP)) &&
@@ -43,7 +43,7 @@ static bool find_computation(const struct advice *advice, struct advice_activity
 			done = add_computation(advice, event->row, advice->zone[advice_launch_row(advice, event)] & ADVICE_IN_BACKWARD, activity);
 	}
 	for (uint32_t row = 0; done && row < advice->events->count && !views->device_events.count; row++)
-		if (computes(advice, row))
+		if (advice_activity_computes(advice, row))
 			done = add_computation(advice, row, advice->zone[row] & ADVICE_IN_BACKWARD, activity);
 	return done;
 }

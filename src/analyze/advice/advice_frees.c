@@ -4,6 +4,7 @@
  */
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
+#include "trace/nests.h"
 
 /* Limit on the search for the next row of a thread among rows of other threads. */
 #define REACH 64
@@ -13,7 +14,7 @@ static int64_t next_start(const struct advice *advice, uint32_t row, uint32_t ne
 	const struct ops_events *events = advice->events;
 
 	for (uint32_t i = next; i < events->count && i < next + REACH; i++)
-		if (events->track[i] == events->track[row] && !(events->flags[i] & (OPS_EVENT_HIDDEN | OPS_EVENT_ASYNC)))
+		if (events->track[i] == events->track[row] && ops_event_nests(events, i))
 			return events->start_ns[i] < events->end_ns[row] ? events->start_ns[i] : events->end_ns[row];
 	return events->end_ns[row];
 }

@@ -432,15 +432,16 @@ bool advice_init(struct advice *advice, const struct ops_trace *trace, struct ad
 	if (done)
 		advice_correct_times(advice);
 	done = done && find_zones(advice) && advice_find_captures(advice) && advice_subtract_lost(advice) && advice_find_steps(advice);
-	done = done && find_forwards(advice) && advice_model_find_places(advice) && advice_find_stalls(advice) &&
+	if (done)
+		find_needs(advice);
+	done = done && find_forwards(advice) && advice_model_find_places(advice) && advice_find_samples(advice) && advice_find_stalls(advice) &&
 	       advice_idle_find(advice) && advice_charge_device(advice);
 	if (done) {
 		find_engine_times(advice);
 		advice_model_sum_up(advice);
 		done = advice_find_search_lines(advice) && advice_find_loops(advice);
-		find_needs(advice);
 		advice_find_faults(advice);
-		done = done && advice_model_find_flow(advice) && advice_find_samples(advice);
+		done = done && advice_model_find_flow(advice);
 	}
 	return done;
 }

@@ -8,8 +8,10 @@
 #include <string.h>
 
 #include "analyze/advice/advice.h"
+#include "analyze/advice/advice_activity.h"
 #include "analyze/advice/advice_rest.h"
 #include "analyze/advice/advice_unusual.h"
+#include "analyze/advice/advice_walk.h"
 #include "analyze/roofline/roofline.h"
 #include "base/alloc.h"
 #include "base/intern.h"
@@ -65,6 +67,8 @@ struct rest_lines {
 	const struct advice *advice;
 	struct rest_times times;
 	double *device_ns;   /* by row: device work that it launches itself */
+	int64_t *exposed_ns; /* by row: without a device, its self time in which only collectives run */
+	int64_t outside_exposed_ns; /* the same in no row */
 	double *below_ns;    /* by row: time of it and the rows below that no finding explains */
 	uint32_t *outermost; /* by row: the operator around it, or the forward one of its backward pass; OPS_NONE: none */
 	uint32_t *group_of;  /* by row; OPS_NONE: none */
@@ -94,29 +98,26 @@ static uint64_t rest_line_key(uint32_t site)
 	return (uint64_t)KEY_LINE << 32 | site;
 }
 
-/* Returns the group of a place, which it adds if it is new; OPS_NONE if out of memory. */
+/* Returns the group of a place, which it adds if it is new; OPS_NONE if out of memory. `row`: OPS_NONE for time in no row. */
 static uint32_t find_group(struct rest_lines *lines, uint32_t site, uint32_t row)
 {
 	const struct advice *advice = lines->advice;
-	struct ops_string module = site == OPS_NONE ? ops_place_module(&advice->places, row) : (struct ops_string){"", 0};
-	uint32_t operator = lines->outermost[row] == OPS_NONE ? row : lines->outermost[row], name = advice->events->name[operator], number;
-	uint64_t key = site != OPS_NONE ? rest_line_key(site) : (uint64_t)KEY_OPERATOR << 32 | name;
+	bool has_line = site != OPS_NONE, nowhere = !has_line && (row == OPS_NONE || is_step_mark(advice, row));
+	struct ops_string module = has_line || row == OPS_NONE ? (struct ops_string){"", 0} : ops_place_module(&advice->places, row);
+	uint32_t name = has_line || nowhere ? OPS_NONE : advice->events->name[lines->outermost[row] == OPS_NONE ? row : lines->outermost[row]], number;
+	uint64_t key = has_line ? rest_line_key(site) : nowhere ? (uint64_t)KEY_NOWHERE << 32 : (uint64_t)KEY_OPERATOR << 32 | name;
 	struct rest_group *group;
 	bool is_new;
 
 	if (module.size)
 		key = (uint64_t)KEY_MODULE << 32 | ops_intern_add(&lines->modules, module.bytes, module.size);
-	else if (site == OPS_NONE && is_step_mark(advice, row)) {
-		key = (uint64_t)KEY_NOWHERE << 32;
-		name = OPS_NONE;
-	}
 	number = ops_map_number(&lines->numbers, key);
 	is_new = number == lines->groups.count;
 	group = OPS_ARRAY_AT(&lines->groups, number);
 	if (!group)
 		return OPS_NONE;
 	if (is_new)
-		*group = (struct rest_group){.site = site, .row = OPS_NONE, .name = site == OPS_NONE && !module.size ? name : OPS_NONE, .unusual_row = OPS_NONE};
+		*group = (struct rest_group){.site = site, .row = OPS_NONE, .name = module.size ? OPS_NONE : name, .unusual_row = OPS_NONE};
 	return number;
 }
 
@@ -229,11 +230,17 @@ static bool add_module(struct rest_lines *lines, uint32_t number, uint32_t row, 
 	return !module.size || (id != OPS_INTERN_NONE && rest_add_part(&lines->in_modules, number, id, ns));
 }
 
+/* Returns the part of the self time of a row in which only collectives run, not more than `own_ns`. */
+static double exposed_in_row(const struct rest_lines *lines, uint32_t row, double own_ns)
+{
+	return fmin((double)lines->exposed_ns[row], own_ns);
+}
+
 /* Adds the time of a row, without its waits, which have separate places. */
 static bool rest_add_row(struct rest_lines *lines, uint32_t row)
 {
 	const struct advice *advice = lines->advice;
-	double ns = row_ns(lines, row), self_ns = lines->times.self_ns[row], device_ns = lines->device_ns[row], waits_ns;
+	double ns = row_ns(lines, row), self_ns = lines->times.self_ns[row], device_ns = lines->device_ns[row], waits_ns, exposed_ns;
 	uint32_t number, operator = lines->outermost[row];
 	struct rest_group *group;
 
@@ -247,10 +254,15 @@ static bool rest_add_row(struct rest_lines *lines, uint32_t row)
 	if (self_ns > 0) {
 		device_ns = device_ns < self_ns ? device_ns : self_ns;
 		waits_ns = (double)advice->stalled_self_ns[row] < self_ns - device_ns ? (double)advice->stalled_self_ns[row] : self_ns - device_ns;
+		exposed_ns = fmax(0, exposed_in_row(lines, row, self_ns - device_ns) - waits_ns);
+		self_ns -= device_ns + waits_ns + exposed_ns;
 		add_time(group, REST_DEVICE, lines->times.part[row] * device_ns);
-		add_time(group, rest_kind_of(lines, row), lines->times.part[row] * (self_ns - device_ns - waits_ns));
-		if (operator == OPS_NONE)
-			group->open_ns[rest_kind_of(lines, row)] += lines->times.part[row] * (self_ns - device_ns - waits_ns);
+		add_time(group, REST_COMMUNICATION, lines->times.part[row] * exposed_ns);
+		add_time(group, rest_kind_of(lines, row), lines->times.part[row] * self_ns);
+		if (operator == OPS_NONE) {
+			group->open_ns[REST_COMMUNICATION] += lines->times.part[row] * exposed_ns;
+			group->open_ns[rest_kind_of(lines, row)] += lines->times.part[row] * self_ns;
+		}
 	}
 	find_longest(lines, group, row);
 	if (ns > 0 && group->site != OPS_NONE && !add_module(lines, number, advice->forward[row] == OPS_NONE ? row : advice->forward[row], ns))
@@ -262,14 +274,14 @@ static bool rest_add_row(struct rest_lines *lines, uint32_t row)
 	return ns <= 0 || rest_add_part(&lines->operators, number, advice->events->name[operator == OPS_NONE ? row : operator], ns);
 }
 
-/* Waits in the self time of rows, at the lines at which they wait. */
+/* Waits in the self time of rows, at the lines at which they wait. While only collectives run, a row mainly waits for them. */
 static bool rest_add_stalls(struct rest_lines *lines)
 {
 	const struct advice *advice = lines->advice;
 
 	for (size_t i = 0; i < advice->stalls.count; i++) {
 		const struct advice_stall *stall = &advice->stalls.items[i];
-		double self_ns = lines->times.self_ns[stall->row], stalled_ns = (double)advice->stalled_self_ns[stall->row], ns;
+		double self_ns = lines->times.self_ns[stall->row], stalled_ns = (double)advice->stalled_self_ns[stall->row], ns, exposed_ns;
 		uint32_t number;
 
 		if (self_ns <= 0 || stalled_ns <= 0)
@@ -278,21 +290,55 @@ static bool rest_add_stalls(struct rest_lines *lines)
 		number = find_group(lines, stall->site, stall->row);
 		if (number == OPS_NONE)
 			return false;
-		add_time(&lines->groups.items[number], REST_WAITING, ns);
-		lines->groups.items[number].wait_ns[stall->state] += ns;
+		exposed_ns = ns * exposed_in_row(lines, stall->row, stalled_ns) / stalled_ns;
+		add_time(&lines->groups.items[number], REST_COMMUNICATION, exposed_ns);
+		add_time(&lines->groups.items[number], REST_WAITING, ns - exposed_ns);
+		lines->groups.items[number].wait_ns[stall->state] += ns - exposed_ns;
 		if (lines->groups.items[number].row == OPS_NONE)
 			lines->groups.items[number].row = stall->row;
 	}
 	return true;
 }
 
-static bool rest_add_move(struct rest_lines *lines, struct ops_sample_moves *moves, size_t sample)
+/* Adds the time in no row. Returns its group; OPS_NONE if out of memory. */
+static uint32_t add_outside(struct rest_lines *lines)
+{
+	enum advice_rest_kind kind = lines->advice->views->device_events.count ? REST_IDLE : REST_OUTSIDE;
+	double exposed_ns = fmin((double)lines->outside_exposed_ns, lines->times.outside_ns), ns = lines->times.outside_ns - exposed_ns;
+	uint32_t number = find_group(lines, OPS_NONE, OPS_NONE);
+	struct rest_group *group = number != OPS_NONE ? &lines->groups.items[number] : NULL;
+
+	if (group) {
+		add_time(group, REST_COMMUNICATION, exposed_ns);
+		add_time(group, kind, ns);
+		group->open_ns[REST_COMMUNICATION] += exposed_ns;
+		group->open_ns[kind] += ns;
+	}
+	return number;
+}
+
+/* Returns true for the thread of a sample if steps run on it. */
+static bool is_of_steps(const struct advice *advice, size_t sample)
+{
+	size_t count;
+	const struct ops_track *tracks = ops_trace_tracks(advice->trace, &count);
+
+	for (size_t i = 0; i < count; i++)
+		if (advice->step_tracks[i] && tracks[i].kind == OPS_TRACK_THREAD && tracks[i].tid == advice->samples.samples.items[sample].tid)
+			return true;
+	return false;
+}
+
+/* `outside`: group of the sample if no row runs. */
+static bool rest_add_move(struct rest_lines *lines, struct ops_sample_moves *moves, size_t sample, uint32_t outside)
 {
 	const struct advice *advice = lines->advice;
 	const struct ops_python_sample *of = &advice->samples.samples.items[sample];
-	uint32_t row = advice->sample_row[sample], from = row == OPS_NONE ? OPS_NONE : lines->group_of[row], to;
+	uint32_t row = advice->sample_row[sample], from = row == OPS_NONE ? outside : lines->group_of[row], to;
 
-	if (from == OPS_NONE || lines->outermost[row] != OPS_NONE || advice->sample_site[sample] == OPS_NONE)
+	if (from == OPS_NONE || (row != OPS_NONE && lines->outermost[row] != OPS_NONE) || advice->sample_site[sample] == OPS_NONE)
+		return true;
+	if (row != OPS_NONE && advice->sampled && ops_thread_state_waits(of->state)) /* see rest_add_stalls() */
 		return true;
 	to = find_group(lines, advice->sample_site[sample], row);
 	if (to == OPS_NONE)
@@ -310,7 +356,8 @@ static void rest_apply_move(struct rest_lines *lines, const struct ops_sample_mo
 
 	for (int kind = 0; kind < REST_KINDS; kind++) {
 		double ns = fmin(move->part * from->open_ns[kind], from->ns[kind]); /* rounded */
-		enum advice_rest_kind is = kind == REST_IDLE ? REST_IDLE : waits ? REST_WAITING : kind == REST_OUTSIDE ? REST_PYTHON : (enum advice_rest_kind)kind;
+		bool stays = kind == REST_IDLE || kind == REST_COMMUNICATION;
+		enum advice_rest_kind is = stays ? (enum advice_rest_kind)kind : waits ? REST_WAITING : kind == REST_OUTSIDE ? REST_PYTHON : (enum advice_rest_kind)kind;
 
 		from->ns[kind] -= ns;
 		from->all_ns = fmax(from->all_ns - ns, 0);
@@ -322,15 +369,27 @@ static void rest_apply_move(struct rest_lines *lines, const struct ops_sample_mo
 /* Divides the time outside of operators among the lines in which samples found the program. */
 static bool rest_add_samples(struct rest_lines *lines)
 {
+	const struct advice *advice = lines->advice;
+	const struct ops_python_sample *samples = advice->samples.samples.items;
 	struct ops_sample_moves moves = {0};
-	bool done = true;
+	struct ops_intervals steady = {0};
+	uint32_t outside = add_outside(lines);
+	bool done = outside != OPS_NONE && advice_steady_spans(advice, &steady), of_steps = false;
+	size_t cursor = 0;
 
-	for (size_t i = 0; done && i < lines->advice->samples.samples.count; i++)
-		done = rest_add_move(lines, &moves, i);
+	for (size_t i = 0; done && i < advice->samples.samples.count; i++) {
+		if (!i || samples[i].tid != samples[i - 1].tid) {
+			of_steps = is_of_steps(advice, i);
+			cursor = 0;
+		}
+		done = rest_add_move(lines, &moves, i,
+		                     of_steps && ops_intervals_within(&steady, samples[i].time_ns, samples[i].time_ns + 1, &cursor) ? outside : OPS_NONE);
+	}
 	done = done && ops_sample_moves_divide(&moves);
 	for (size_t i = 0; done && i < moves.moves.count; i++)
 		rest_apply_move(lines, &moves.moves.items[i]);
 	ops_sample_moves_release(&moves);
+	ops_intervals_release(&steady);
 	return done;
 }
 
@@ -595,8 +654,7 @@ static bool report_groups(struct rest_lines *lines)
 {
 	const struct advice *advice = lines->advice;
 	struct rest_rank *ranks = ops_realloc_array(NULL, lines->groups.count + 1, sizeof(*ranks));
-	double outside_ns = lines->times.outside_ns, contended_ns = lines->times.contended_explained ? 0 : lines->times.contended_ns;
-	double sum_ns = outside_ns + contended_ns;
+	double contended_ns = lines->times.contended_explained ? 0 : lines->times.contended_ns, sum_ns = contended_ns;
 	struct advice_rest *rest = &advice->report->rest;
 	size_t used = 0;
 	bool done = ranks != NULL;
@@ -614,7 +672,6 @@ static bool report_groups(struct rest_lines *lines)
 		done = describe_group(lines, ranks[i].group, &line) && merge_line(rest, &line);
 		rest->has_lines |= line.where.line != 0;
 	}
-	done = done && (!(outside_ns > 0) || add_line_without_place(advice, outside_ns, advice->views->device_events.count ? REST_IDLE : REST_OUTSIDE, ""));
 	done = done && (!(contended_ns > 0) || add_line_without_place(advice, contended_ns, REST_WAITING, state_names[OPS_THREAD_READY]));
 	ops_free(ranks);
 	sum_ns = sum_ns < (double)advice->steps_ns ? sum_ns : (double)advice->steps_ns;
@@ -651,6 +708,30 @@ static void rest_find_rows(struct rest_lines *lines)
 	}
 }
 
+/* A device has its own intervals of collectives, see add_exposed(). */
+static bool rest_find_exposed(struct rest_lines *lines)
+{
+	const struct advice *advice = lines->advice;
+	struct advice_activity activity = {0};
+	struct advice_walk walk = {0};
+	struct ops_intervals steady = {0}, exposed = {0};
+	bool done = true;
+
+	if (!advice->views->device_events.count && advice->views->has_collectives)
+		done = advice_activity_find(advice, &activity) && advice_steady_spans(advice, &steady) && ops_intervals_intersect(&activity.exposed, &steady, &exposed) &&
+		       advice_walk_init(&walk, advice);
+	for (size_t i = 0; done && i < exposed.count; i++)
+		advice_walk_divide(&walk, OPS_NONE, exposed.items[i].start_ns, exposed.items[i].end_ns, lines->exposed_ns);
+	lines->outside_exposed_ns = ops_intervals_length(&exposed);
+	for (uint32_t row = 0; row < advice->events->count; row++)
+		lines->outside_exposed_ns -= lines->exposed_ns[row];
+	advice_walk_release(&walk);
+	advice_activity_release(&activity);
+	ops_intervals_release(&steady);
+	ops_intervals_release(&exposed);
+	return done;
+}
+
 static bool find_lines(struct rest_lines *lines, const struct advice_explanations *explanations, size_t first)
 {
 	static const char *const copies[] = {"aten::copy_", "aten::clone", "aten::contiguous", "aten::to", "aten::_to_copy", "aten::cat", "aten::stack", NULL};
@@ -660,10 +741,11 @@ static bool find_lines(struct rest_lines *lines, const struct advice_explanation
 
 	lines->device_ns = ops_alloc_zeroed(count, sizeof(*lines->device_ns));
 	lines->below_ns = ops_alloc_zeroed(count, sizeof(*lines->below_ns));
+	lines->exposed_ns = ops_alloc_zeroed(count, sizeof(*lines->exposed_ns));
 	lines->outermost = ops_alloc_none(count);
 	lines->group_of = ops_alloc_none(count);
 	lines->copies = advice_names(advice, copies);
-	done = done && lines->device_ns && lines->below_ns && lines->outermost && lines->group_of && lines->copies;
+	done = done && lines->device_ns && lines->below_ns && lines->exposed_ns && rest_find_exposed(lines) && lines->outermost && lines->group_of && lines->copies;
 	if (done)
 		rest_find_rows(lines);
 	for (uint32_t row = 0; done && row < advice->events->count; row++)
@@ -685,6 +767,7 @@ bool advice_rest_add(const struct advice *advice, const struct advice_explanatio
 	rest_times_release(&lines.times);
 	ops_free(lines.device_ns);
 	ops_free(lines.below_ns);
+	ops_free(lines.exposed_ns);
 	ops_free(lines.outermost);
 	ops_free(lines.group_of);
 	ops_free(lines.copies);

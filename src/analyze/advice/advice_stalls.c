@@ -20,7 +20,20 @@ struct stalls {
 	struct ops_thread_states states;
 	uint32_t *track_of;    /* by sampled thread; OPS_NONE: none */
 	struct ops_track_rows rows;
+	size_t *first_stack;   /* by sampled thread: index of its first sampled stack, if calls were not recorded */
 };
+
+static bool find_first_stacks(struct stalls *stalls)
+{
+	const struct ops_python_samples *samples = &stalls->advice->samples;
+
+	stalls->first_stack = ops_alloc_zeroed(stalls->states.threads.count + 1, sizeof(*stalls->first_stack));
+	for (size_t i = 0; stalls->first_stack && i < stalls->states.threads.count; i++)
+		while (stalls->first_stack[i] < samples->samples.count &&
+		       samples->samples.items[stalls->first_stack[i]].tid != stalls->states.threads.items[i].tid)
+			stalls->first_stack[i]++;
+	return stalls->first_stack;
+}
 
 /* --- other threads --------------------------------------------------------------------------------------------------- */
 
@@ -119,11 +132,49 @@ static bool stalls_place(struct advice *advice, const struct ops_thread_part *pa
 	return true;
 }
 
+/* Returns the time of a part that a sampled stack of its row represents. A sample represents the time before it. */
+static int64_t sampled_ns(const struct advice *advice, const struct ops_thread_part *part, size_t sample)
+{
+	const struct ops_python_sample *of = &advice->samples.samples.items[sample];
+	int64_t start_ns = of->time_ns - of->weight_ns > part->start_ns ? of->time_ns - of->weight_ns : part->start_ns;
+	int64_t end_ns = of->time_ns < part->end_ns ? of->time_ns : part->end_ns;
+
+	return advice->sample_row[sample] == part->row && advice->sample_site[sample] != OPS_NONE && end_ns > start_ns ? end_ns - start_ns : 0;
+}
+
 static uint32_t stalls_site_of(const struct advice *advice, uint32_t row)
 {
 	uint32_t site = row == OPS_NONE ? OPS_NONE : advice_own_site(advice, row);
 
 	return site != OPS_NONE || row == OPS_NONE ? site : advice->site[row];
+}
+
+/* Divides a stall among the lines in which samples of the row found the program. Adds it unchanged if there are none. */
+static bool add_at_sampled_lines(const struct stalls *stalls, const struct ops_thread_part *part, struct advice_stall stall)
+{
+	struct advice *advice = stalls->advice;
+	const struct ops_python_samples *samples = &advice->samples;
+	size_t first = stalls->first_stack[part->thread], last;
+	int64_t tid = stalls->states.threads.items[part->thread].tid, all_ns = 0, ns;
+
+	OPS_LOWER_BOUND(first, samples->samples.count, i, samples->samples.items[i].tid == tid && samples->samples.items[i].time_ns <= part->start_ns);
+	for (last = first; last < samples->samples.count && samples->samples.items[last].tid == tid; last++) {
+		const struct ops_python_sample *of = &samples->samples.items[last];
+
+		if (of->time_ns - of->weight_ns >= part->end_ns)
+			break;
+		all_ns += sampled_ns(advice, part, last);
+	}
+	if (all_ns <= 0)
+		return OPS_ARRAY_APPEND(&advice->stalls, stall);
+	ns = stall.ns;
+	for (size_t i = first; i < last; i++) {
+		stall.site = advice->sample_site[i];
+		stall.ns = (int64_t)((double)ns * (double)sampled_ns(advice, part, i) / (double)all_ns);
+		if (stall.ns > 0 && !OPS_ARRAY_APPEND(&advice->stalls, stall))
+			return false;
+	}
+	return true;
 }
 
 static bool add_stall(void *context, const struct ops_thread_part *part)
@@ -145,7 +196,7 @@ static bool add_stall(void *context, const struct ops_thread_part *part)
 		stall.holder = find_holder(stalls, part);
 		stall.holder_site = stalls_site_of(advice, stall.holder);
 	}
-	return stalls_place(advice, part, &stall.site) && OPS_ARRAY_APPEND(&advice->stalls, stall);
+	return stalls_place(advice, part, &stall.site) && add_at_sampled_lines(stalls, part, stall);
 }
 
 bool advice_find_stalls(struct advice *advice)
@@ -154,7 +205,7 @@ bool advice_find_stalls(struct advice *advice)
 	bool done = ops_thread_states_read(&stalls.states, advice->trace);
 
 	if (done && stalls.states.threads.count)
-		done = stalls_find_tracks(&stalls) && ops_thread_states_walk(&stalls.states, advice->trace, add_stall, &stalls);
+		done = stalls_find_tracks(&stalls) && find_first_stacks(&stalls) && ops_thread_states_walk(&stalls.states, advice->trace, add_stall, &stalls);
 	advice->sampled = stalls.states.threads.count > 0;
 	/* Samples are coarser than rows, and self times exclude the overhead of recording. */
 	for (size_t i = 0; i < advice->stalls.count; i++) {
@@ -176,6 +227,7 @@ bool advice_find_stalls(struct advice *advice)
 	}
 	ops_track_rows_release(&stalls.rows);
 	ops_free(stalls.track_of);
+	ops_free(stalls.first_stack);
 	ops_thread_states_release(&stalls.states);
 	return done;
 }

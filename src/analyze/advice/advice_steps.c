@@ -396,15 +396,15 @@ static bool sum_up_steps(struct advice *advice)
 		advice->step_count += advice->steady[i];
 	advice->steps_ns = ops_intervals_length(&steady);
 	ops_intervals_release(&steady);
-	/* The overhead of recording a row occurs around it, so that of a step's first row precedes the step. */
 	for (uint32_t row = 0; row < advice->events->count; row++) {
 		int64_t *lost_ns = &excluded_ns[advice->zone[row] & ADVICE_IN_IMPORT ? ADVICE_EXCLUDED_IMPORTS : ADVICE_EXCLUDED_WAITS];
 
-		if (!advice_counts(advice, row) ||
-		    advice->events->start_ns[row] <= advice->views->steps.items[advice->step_of[row]].host_start_ns)
+		if (!advice_counts(advice, row))
 			continue;
-		excluded_ns[ADVICE_EXCLUDED_RECORDING] = ops_sum(excluded_ns[ADVICE_EXCLUDED_RECORDING], advice_recording_ns(advice, row));
 		*lost_ns = ops_sum(*lost_ns, advice->lost_ns[row]);
+		/* The overhead of recording a row occurs around it, so that of a step's first row precedes the step. */
+		if (advice->events->start_ns[row] > advice->views->steps.items[advice->step_of[row]].host_start_ns)
+			excluded_ns[ADVICE_EXCLUDED_RECORDING] = ops_sum(excluded_ns[ADVICE_EXCLUDED_RECORDING], advice_recording_ns(advice, row));
 	}
 	advice->contended_ns = (int64_t)(view_waited_own(advice->machine.waited) * (double)excluded_ns[ADVICE_EXCLUDED_WAITS]);
 	excluded_ns[ADVICE_EXCLUDED_WAITS] = ops_difference(excluded_ns[ADVICE_EXCLUDED_WAITS], advice->contended_ns);

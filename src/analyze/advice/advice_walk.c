@@ -6,6 +6,7 @@
 
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
+#include "trace/nests.h"
 
 bool advice_walk_init(struct advice_walk *walk, const struct advice *advice)
 {
@@ -26,7 +27,7 @@ static void walk_on(struct advice_walk *walk)
 	const struct ops_events *events = walk->advice->events;
 	uint32_t row = walk->next++;
 
-	if (events->flags[row] & (OPS_EVENT_HIDDEN | OPS_EVENT_ASYNC))
+	if (!ops_event_nests(events, row))
 		return;
 	walk->current[events->track[row]] = row;
 	if (walk->advice->step_tracks[events->track[row]])

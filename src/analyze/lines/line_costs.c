@@ -23,6 +23,7 @@
 #include "derive/memory_events.h"
 #include "derive/program.h"
 #include "trace/kinds.h"
+#include "trace/nests.h"
 
 /* --- functions and lines -------------------------------------------------------------------------------------------- */
 
@@ -260,8 +261,7 @@ static bool line_costs_is_counted(const struct line_costs *costs, const struct o
 {
 	const struct ops_events *e = costs->events;
 
-	return ops_event_visible(e, row) && !(e->flags[row] & OPS_EVENT_ASYNC) && e->kind[row] != OPS_EVENT_CPU_INSTANT &&
-	       tracks[e->track[row]].kind == OPS_TRACK_THREAD;
+	return ops_event_visible(e, row) && ops_event_nests(e, row) && tracks[e->track[row]].kind == OPS_TRACK_THREAD;
 }
 
 static bool line_costs_add_rows(struct line_costs *costs)

@@ -275,6 +275,79 @@ static void names_operators_without_lines(void **state)
 	ops_free(text);
 }
 
+/* Without calls: of each step of 1 ms an operator has 200 us, and the thread waits 600 us for a lock, at lines 8 and 9. With and without
+ * marks of steps. */
+static void names_the_lines_of_waits_by_samples(void **state)
+{
+	(void)state;
+	for (int marked = 0; marked < 2; marked++) {
+		struct device_trace trace = {.correlation = 1};
+		char *text;
+
+		ops_buffer_append_text(&trace.text, "{\"python_samples\": {\"version\": 1, \"start_ns\": 0, \"functions\": [[\"train.py\", \"save\"]], "
+		                                    "\"stacks\": [-1, 0, 8, -1, 0, 9], \"threads\": [{\"tid\": 1, \"samples\": [");
+		for (int step = 0; step < 4; step++)
+			ops_buffer_printf(&trace.text, "%s%d, 200, 0, 3, %d, 200, 0, 3, %d, 200, 1, 3", step ? ", " : "", 1000 * step + 500, 1000 * step + 700,
+			                  1000 * step + 900);
+		ops_buffer_append_text(&trace.text, "]}]}, \"thread_states\": {\"start_ns\": 0, \"threads\": [{\"tid\": 1, \"intervals\": [");
+		for (int step = 0; step < 4; step++)
+			ops_buffer_printf(&trace.text, "%s%d, %d, 3", step ? ", " : "", 1000 * step + 300, 1000 * step + 900);
+		ops_buffer_append_text(&trace.text, "]}]}, \"traceEvents\": [{\"ph\": \"i\", \"cat\": \"x\", \"name\": \"begin\", \"pid\": 1, \"tid\": 1, \"ts\": 0}");
+		for (int step = 0; step < 4; step++) {
+			if (marked)
+				device_trace_step(&trace, step, 1000 * step, 1000);
+			device_trace_add(&trace, "cpu_op", "aten::bmm", 1, 1, 1000 * step, 200, "\"Call stack\": \"train.py(6): train;\"");
+		}
+		device_trace_add(&trace, "cpu_op", "aten::bmm", 1, 1, 4000, 1, "\"Call stack\": \"train.py(6): train;\"");
+		text = device_trace_advise(&trace);
+		/* Without marks, all of the rest is at the lines of the samples. */
+		assert_float_equal(number_after(text, "\"line\":8", "waiting_percent"), marked ? 40 : 160.0 / 3, 0.1);
+		assert_float_equal(number_after(text, "\"line\":9", "waiting_percent"), marked ? 20 : 80.0 / 3, 0.1);
+		assert_float_equal(number_after(text, "\"line\":6", "operators_percent"), 20, 0.1);
+		ops_free(text);
+	}
+}
+
+/* Each step of 1 ms computes for 300 us, and waits 600 us for a thread of Gloo, which reduces: that is communication, and a finding says so. */
+static void counts_waits_for_collectives_as_communication(void **state)
+{
+	struct device_trace trace;
+	char *text;
+
+	(void)state;
+	device_trace_open(&trace);
+	for (int step = 0; step < 4; step++) {
+		device_trace_step(&trace, step, 1000 * step, 999);
+		device_trace_host(&trace, "cpu_op", "aten::mm", 1000 * step + 10, 300);
+		device_trace_host(&trace, "cpu_op", "c10d::allreduce_", 1000 * step + 320, 10);
+		device_trace_add(&trace, "cpu_op", "gloo:all_reduce", 1, 2, 1000 * step + 330, 600, "");
+	}
+	text = device_trace_advise(&trace);
+	assert_non_null(strstr(text, "\"communication-bound\""));
+	assert_float_equal(rest_percent(text), 40, 1);
+	ops_free(text);
+}
+
+/* A step of 2 ms waits 1 ms for a CPU, half of it outside of operators. Its length excludes both halves. */
+static void excludes_waits_outside_of_operators(void **state)
+{
+	struct device_trace trace = {.correlation = 1};
+	char *text;
+
+	(void)state;
+	ops_buffer_append_text(&trace.text, "{\"machine\": {\"threads\": 1, \"steps\": [[0, 1000000, 1000000, 0, 0], [1, 1000000, 1000000, 0, 0], "
+	                                    "[2, 1000000, 1000000, 0, 0], [3, 1000000, 1000000, 0, 0]]}, \"traceEvents\": [\n"
+	                                    "{\"ph\": \"i\", \"cat\": \"x\", \"name\": \"begin\", \"pid\": 1, \"tid\": 1, \"ts\": 0}");
+	for (int step = 0; step < 4; step++) {
+		device_trace_step(&trace, step, 2000 * step, 2000);
+		device_trace_host(&trace, "cpu_op", "aten::mm", 2000 * step + 500, 1000);
+	}
+	text = device_trace_advise(&trace);
+	assert_non_null(strstr(text, "shares of the average step, 1.00 ms, which excludes 1.00 ms of waiting for a CPU"));
+	assert_float_equal(number_after(text, "\"operator\":\"aten::mm\"", "percent"), 50, 0.1);
+	ops_free(text);
+}
+
 /* Without lines, idle time is spread over all operators during which the device is idle. One finding explains the launches of four
  * operators, another one the 3 ms of work in each of two others; nothing of that is left. */
 static void spreads_idle_time_over_operators(void **state)
@@ -333,6 +406,8 @@ static void finds_idle_time_on_the_thread_of_the_step(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(names_the_lines_of_waits_by_samples), cmocka_unit_test(counts_waits_for_collectives_as_communication),
+		cmocka_unit_test(excludes_waits_outside_of_operators),
 		cmocka_unit_test(spreads_idle_time_over_operators), cmocka_unit_test(finds_idle_time_on_the_thread_of_the_step),
 		cmocka_unit_test(splits_a_step_by_line), cmocka_unit_test(splits_python_code_by_samples),
 		cmocka_unit_test(names_the_lines_of_libraries), cmocka_unit_test(leaves_out_what_findings_claim),
