@@ -191,7 +191,8 @@ const struct advice_rule advice_rule_attention = {
 		       "length squared. Each is written to memory and kept for the backward pass.",
 	.advice = "Use torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=…, dropout_p=…). To check: no "
 		  "aten::softmax between two aten::matmul.",
-	.code = "out = torch.nn.functional.scaled_dot_product_attention(q, k, v)",
+	.code = "out = torch.nn.functional.scaled_dot_product_attention(\n"
+		"    q, k, v, attn_mask=mask)  # True: attend; a causal mask: is_causal=True",
 	.link = "https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.scaled_dot_product_attention.html",
 	.needs = ADVICE_NEEDS_OPERATORS,
 	.stage = ADVICE_STAGE_FORMULAS,

@@ -31,8 +31,8 @@ struct loading {
 	uint32_t sample;           /* longest call of the program that makes a sample; OPS_NONE: unknown */
 	struct advice_python_parts python; /* what functions of the program spend their time on */
 	const struct advice_python_part *mentioned; /* NULL: none */
-	bool in_process;
-	bool workers;
+	bool in_process;           /* the steps wait longest for a loader without workers */
+	uint8_t *counts;           /* by row: in loaders of that kind, in a steady step */
 };
 
 enum loading_name { NAME_OPENS = 1, NAME_MAKES_SAMPLE, NAME_RECEIVES, NAME_COLLATES, NAME_MAKES_TENSOR };
@@ -58,7 +58,7 @@ static void add_waits(struct loading *loading, const struct advice *advice, stru
 	for (uint32_t row = 0; row < advice->events->count; row++) {
 		uint32_t own = OPS_NONE;
 
-		if (!(advice->zone[row] & ADVICE_IN_LOADER) || !advice_counts(advice, row))
+		if (!loading->counts[row])
 			continue;
 		/* A loader that reads from another loader waits for both. */
 		if (advice->views->parts[row] == VIEW_LOADER && !is_inner(advice, row)) {
@@ -91,7 +91,7 @@ static bool divide_by_samples(struct loading *loading, const struct advice *advi
 	for (size_t i = 0; done && i < advice->samples.samples.count; i++) {
 		uint32_t row = advice->sample_row[i], to = advice->sample_site[i];
 
-		if (row != OPS_NONE && to != OPS_NONE && advice->site[row] != OPS_NONE && (advice->zone[row] & ADVICE_IN_LOADER) && advice_counts(advice, row))
+		if (row != OPS_NONE && to != OPS_NONE && advice->site[row] != OPS_NONE && loading->counts[row])
 			done = ops_sample_moves_add(&moves, advice->site[row], to, advice->samples.samples.items[i].state, advice->samples.samples.items[i].weight_ns);
 	}
 	done = done && ops_sample_moves_divide(&moves);
@@ -108,6 +108,37 @@ static bool divide_by_samples(struct loading *loading, const struct advice *advi
 	ops_free(before_ns);
 	ops_sample_moves_release(&moves);
 	return done;
+}
+
+static bool is_in_process(const struct advice *advice, uint32_t row)
+{
+	return ops_string_contains(advice_name(advice, row), "_SingleProcess");
+}
+
+/* A loader with workers and one without, such as those of training and validation, have different remedies: only the kind counts for which
+ * the steps wait longest. */
+static void rule_loader_find_kind(struct loading *loading, const struct advice *advice)
+{
+	const struct ops_events *events = advice->events;
+	int64_t in_process_ns = 0, others_ns = 0;
+
+	for (uint32_t row = 0; row < events->count; row++) {
+		int64_t *ns = is_in_process(advice, row) ? &in_process_ns : &others_ns;
+
+		if (advice->views->parts[row] == VIEW_LOADER && advice_counts(advice, row) && !is_inner(advice, row))
+			*ns = ops_sum(*ns, advice_host_ns(advice, row));
+	}
+	loading->in_process = in_process_ns > others_ns;
+	/* Children come after their parents. */
+	for (uint32_t row = 0; row < events->count; row++) {
+		if (!(advice->zone[row] & ADVICE_IN_LOADER) || !advice_counts(advice, row))
+			continue;
+		if (advice->views->parts[row] == VIEW_LOADER && !is_inner(advice, row))
+			loading->counts[row] = is_in_process(advice, row) == loading->in_process;
+		else
+			loading->counts[row] = events->parent[row] == OPS_NONE || !(advice->zone[events->parent[row]] & ADVICE_IN_LOADER) ||
+			                       loading->counts[events->parent[row]];
+	}
 }
 
 /* Returns true if a row is below the call that makes a sample. */
@@ -136,7 +167,7 @@ static void count_loading(struct loading *loading, const struct advice *advice)
 	for (uint32_t row = 0; row < advice->events->count; row++) {
 		uint8_t of = loading->kind[advice->events->name[row]];
 
-		if (!(advice->zone[row] & ADVICE_IN_LOADER) || !advice_counts(advice, row))
+		if (!loading->counts[row])
 			continue;
 		loading->fetched_by_code += computes_sample(loading, advice, row);
 		if (!of)
@@ -221,7 +252,7 @@ static bool find_starved(struct loading *loading, const struct advice *advice)
 	if (!waits)
 		return false;
 	for (uint32_t row = 0; row < advice->events->count; row++)
-		if (advice->views->parts[row] == VIEW_LOADER && advice_counts(advice, row) && !is_inner(advice, row))
+		if (advice->views->parts[row] == VIEW_LOADER && loading->counts[row] && !is_inner(advice, row))
 			waits[advice->step_of[row]] = ops_sum(waits[advice->step_of[row]], advice_host_ns(advice, row));
 	for (size_t i = 0; i < steps; i++) {
 		const struct ops_step_wait *wait = &advice->machine.waits[i];
@@ -236,18 +267,6 @@ static bool find_starved(struct loading *loading, const struct advice *advice)
 	}
 	ops_free(waits);
 	return true;
-}
-
-static void rule_loader_find_kind(struct loading *loading, const struct advice *advice)
-{
-	for (size_t i = 0; i < ops_trace_string_count(advice->trace); i++) {
-		struct ops_string text = ops_trace_string(advice->trace, (uint32_t)i);
-
-		if (!ops_string_starts(text, "enumerate(DataLoader)#"))
-			continue;
-		loading->in_process |= ops_string_contains(text, "_SingleProcess");
-		loading->workers |= ops_string_contains(text, "_MultiProcessing");
-	}
 }
 
 /* With workers, the loop only waits for work that does not fit into the rest of a step; w workers hide w times its
@@ -345,12 +364,12 @@ static bool rule_loader_find(const struct advice *advice, struct advice_result *
 	                                            {"*__getitem__", NAME_MAKES_SAMPLE}, {"*: rebuild_storage_*", NAME_RECEIVES},
 	                                            {"*torch/utils/data/_utils/collate.py(*", NAME_COLLATES}, {"aten::lift_fresh", NAME_MAKES_TENSOR}, {0}};
 	struct loading loading = {.collate_row = OPS_NONE, .sample = OPS_NONE, .kind = advice_named_kinds(advice, names),
-	                          .collates = ops_alloc_zeroed(advice->events->count + 1, 1)};
-	bool done = loading.kind && loading.collates && advice_tally_init(&loading.lines, advice);
+	                          .collates = ops_alloc_zeroed(advice->events->count + 1, 1), .counts = ops_alloc_zeroed(advice->events->count + 1, 1)};
+	bool done = loading.kind && loading.collates && loading.counts && advice_tally_init(&loading.lines, advice);
 
 	if (done) {
-		add_waits(&loading, advice, result);
 		rule_loader_find_kind(&loading, advice);
+		add_waits(&loading, advice, result);
 		count_loading(&loading, advice);
 	}
 	done = done && divide_by_samples(&loading, advice) && find_starved(&loading, advice) && advice_find_python_parts(advice, true, &loading.python);
@@ -361,6 +380,7 @@ static bool rule_loader_find(const struct advice *advice, struct advice_result *
 	advice_tally_release(&loading.lines);
 	ops_free(loading.kind);
 	ops_free(loading.collates);
+	ops_free(loading.counts);
 	return done;
 }
 

@@ -334,6 +334,31 @@ static char *advise_loading(bool in_process)
 	return device_trace_advise(&trace);
 }
 
+/* A loader with workers for training, and one in the main process for validation: the advice is about the one with the longer waits. */
+static void tells_loaders_apart(void **state)
+{
+	(void)state;
+	for (int in_process = 0; in_process < 2; in_process++) {
+		struct device_trace trace;
+		char *json;
+
+		open_trace(&trace);
+		for (int step = 0; step < STEPS; step++) {
+			double us = 20 + 9000 * step;
+
+			device_trace_step(&trace, step, us - 10, 8990);
+			device_trace_add(&trace, "user_annotation", "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", 1, 1, us + 10, in_process ? 1000 : 5000, "");
+			device_trace_add(&trace, "user_annotation", "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 1, 1, us + 5100, in_process ? 3000 : 1000, "");
+			device_trace_add(&trace, "cpu_op", "aten::mm", 1, 1, us + 8200, 500, "\"a\": 1");
+		}
+		json = device_trace_advise(&trace);
+		assert_non_null(strstr(json, in_process ? "Batches are made in the main process (num_workers=0)." : "The workers are too slow."));
+		assert_null(strstr(json, in_process ? "The workers are too slow." : "Batches are made in the main process (num_workers=0)."));
+		assert_non_null(strstr(json, in_process ? "Each step waits 3.00 ms" : "Each step waits 5.00 ms"));
+		ops_free(json);
+	}
+}
+
 /* Samples are lists, of which the default collate function makes 40 tensors; or samples index an archive. */
 static char *advise_samples(bool lists)
 {
@@ -728,6 +753,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_unused_advice_finds_causes),
 		cmocka_unit_test(finds_results_that_nothing_reads),
+		cmocka_unit_test(tells_loaders_apart),
 		cmocka_unit_test(leaves_out_convolutions),
 		cmocka_unit_test(names_lines_before_which_python_computes),
 		cmocka_unit_test(finds_transforms_by_convolution),
