@@ -354,7 +354,7 @@ static void tells_loaders_apart(void **state)
 		json = device_trace_advise(&trace);
 		assert_non_null(strstr(json, in_process ? "Batches are made in the main process (num_workers=0)." : "The workers are too slow."));
 		assert_null(strstr(json, in_process ? "The workers are too slow." : "Batches are made in the main process (num_workers=0)."));
-		assert_non_null(strstr(json, in_process ? "Each step waits 3.00 ms" : "Each step waits 5.00 ms"));
+		assert_non_null(strstr(json, in_process ? "Each step waits 3.00 ms" : "Each step waits 4.38 ms")); /* without the first, in which workers start */
 		ops_free(json);
 	}
 }
