@@ -33,6 +33,7 @@ struct capture {
 	struct sequence calls;
 	int64_t start_ns, end_ns;
 	int64_t pid;
+	uint32_t row;    /* the call that begins it */
 	uint32_t next;   /* next capture of the same shape; OPS_NONE: none */
 	bool is_broken;  /* it overlaps another capture of its process, has no end, or launches a graph */
 };
@@ -55,26 +56,55 @@ struct replayed_work {
 	int64_t node; /* -1: unknown */
 };
 
+/* Calls of one function by the same caller. */
+struct capturing {
+	uint32_t calls, captured; /* calls, and those of them that contain a capture */
+	uint32_t last;            /* row of the latest of these */
+};
+
 struct capture_finder {
 	const struct ops_trace *trace;
 	const struct ops_events *events;
 	const struct ops_track *tracks;
 	const uint32_t *launchers;
 	const uint8_t *calls_by_name;
+	uint8_t *functions; /* by name: what torch's functions show, see call_of_function(); NULL: calls of the runtime show it */
 	uint8_t *does_work; /* by row: a call that has device work */
 	OPS_ARRAY(struct capture) captures; /* in order of start */
-	struct ops_intervals times; /* see struct ops_captures */
+	struct ops_intervals times, loops; /* see struct ops_captures */
 	OPS_ARRAY(struct captured_call) calls; /* grouped by capture, in order of time */
 	OPS_ARRAY(struct replayed_work) work;
 	OPS_ARRAY(struct replay) replays;
 	struct ops_map by_shape; /* from shape to its first capture */
+	struct ops_map by_caller; /* from caller and function to its number in the list */
+	OPS_ARRAY(struct capturing) capturing;
 	uint32_t *origins;
 	size_t known;
 };
 
+#define FUNCTION_SEEN 128
+
+/* Returns the bits of enum ops_call of torch's functions that begin and end a capture. A recording without calls of the runtime has them. */
+static unsigned call_of_function(const struct capture_finder *finder, uint32_t row)
+{
+	uint8_t *call = &finder->functions[finder->events->name[row]];
+	struct ops_function_text function;
+
+	if (!*call) {
+		*call = FUNCTION_SEEN;
+		if (ops_event_function(finder->trace, row, &function) && ops_string_ends(function.file, "torch/cuda/graphs.py"))
+			*call |= ops_string_ends(function.name, "capture_begin") ? OPS_CALL_CAPTURE
+			         : ops_string_ends(function.name, "capture_end") ? OPS_CALL_CAPTURED
+			                                                         : 0;
+	}
+	return *call & ~FUNCTION_SEEN;
+}
+
 /* Returns bits of enum ops_call. */
 static unsigned call_of_row(const struct capture_finder *finder, uint32_t row)
 {
+	if (finder->functions && finder->events->kind[row] == OPS_EVENT_PYTHON_FUNCTION)
+		return call_of_function(finder, row);
 	return ops_kind_is_call(finder->events->kind[row]) ? finder->calls_by_name[finder->events->name[row]] : 0;
 }
 
@@ -101,7 +131,7 @@ static bool open_capture(struct capture_finder *finder, uint32_t row, uint32_t *
 	if (!capture)
 		return false;
 	/* The end stays unset until it is found. */
-	*capture = (struct capture){.start_ns = finder->events->start_ns[row], .end_ns = INT64_MAX, .pid = pid, .next = OPS_NONE,
+	*capture = (struct capture){.start_ns = finder->events->start_ns[row], .end_ns = INT64_MAX, .pid = pid, .row = row, .next = OPS_NONE,
 	                            .is_broken = true};
 	*open = (uint32_t)finder->captures.count - 1;
 	return true;
@@ -134,6 +164,88 @@ static bool find_captures(struct capture_finder *finder)
 	}
 	ops_intervals_sort(&finder->times);
 	ops_free(open);
+	return done;
+}
+
+static uint64_t capturing_key(const struct ops_events *events, uint32_t row)
+{
+	return (uint64_t)events->parent[row] << 32 | events->name[row];
+}
+
+/* Counts the calls of functions around a capture, up to one that is around an earlier one, too. */
+static bool count_around(struct capture_finder *finder, uint32_t begin)
+{
+	const struct ops_events *events = finder->events;
+
+	for (uint32_t row = events->parent[begin]; row != OPS_NONE; row = events->parent[row]) {
+		struct capturing *capturing;
+
+		if (events->kind[row] != OPS_EVENT_PYTHON_FUNCTION)
+			continue;
+		capturing = OPS_ARRAY_AT(&finder->capturing, ops_map_number(&finder->by_caller, capturing_key(events, row)));
+		if (!capturing)
+			return false;
+		if (capturing->captured && capturing->last == row)
+			return true;
+		capturing->captured++;
+		capturing->last = row;
+	}
+	return true;
+}
+
+/* Returns NULL for a row that is not such a call. */
+static struct capturing *capturing_of_row(const struct capture_finder *finder, uint32_t row)
+{
+	uint32_t number = finder->events->kind[row] != OPS_EVENT_PYTHON_FUNCTION
+	                          ? OPS_NONE
+	                          : ops_map_find(&finder->by_caller, capturing_key(finder->events, row));
+
+	return number == OPS_NONE ? NULL : &finder->capturing.items[number];
+}
+
+/* Removes the intervals in which graphs are launched, too: steps that capture and run. */
+static void keep_without_launches(struct capture_finder *finder)
+{
+	const struct ops_events *events = finder->events;
+	struct ops_intervals *loops = &finder->loops;
+	size_t kept = 0;
+	uint32_t row = 0;
+
+	for (size_t i = 0; i < loops->count; i++) {
+		size_t captured = 0, launched = 0;
+
+		for (; row < events->count && events->start_ns[row] < loops->items[i].end_ns; row++) {
+			unsigned call = events->start_ns[row] >= loops->items[i].start_ns ? call_of_row(finder, row) : 0;
+
+			captured += (call & OPS_CALL_CAPTURE) != 0;
+			launched += (call & OPS_CALL_GRAPH) != 0;
+		}
+		if (2 * launched < captured)
+			loops->items[kept++] = loops->items[i];
+	}
+	loops->count = kept;
+}
+
+/* Finds functions of which most calls capture a graph, such as one for each batch size. */
+static bool find_loops(struct capture_finder *finder)
+{
+	const struct ops_events *events = finder->events;
+	bool done = true;
+
+	for (size_t i = 0; done && i < finder->captures.count; i++)
+		done = count_around(finder, finder->captures.items[i].row);
+	for (int pass = 0; pass < 2 && finder->capturing.count; pass++) {
+		for (uint32_t row = 0; done && row < events->count; row++) {
+			struct capturing *capturing = capturing_of_row(finder, row);
+
+			if (capturing && !pass)
+				capturing->calls++;
+			else if (capturing && capturing->captured > 1 && 2 * capturing->captured >= capturing->calls)
+				done = ops_intervals_push(&finder->loops, events->start_ns[row], events->end_ns[row]);
+		}
+	}
+	ops_intervals_sort(&finder->loops);
+	keep_without_launches(finder);
 	return done;
 }
 
@@ -440,6 +552,7 @@ static void free_captures(void *object)
 	struct ops_captures *captures = object;
 
 	ops_intervals_release(&captures->times);
+	ops_intervals_release(&captures->loops);
 	ops_free((void *)captures->origins);
 	ops_free(captures);
 }
@@ -451,16 +564,22 @@ static void captures_derive(const struct ops_trace *trace, struct ops_derived_ob
 	bool done;
 
 	finder.calls_by_name = ops_calls_by_name(trace);
-	done = captures && finder.calls_by_name && finder.launchers && find_captures(&finder) && add_replayed_work(&finder);
+	done = captures && finder.calls_by_name && finder.launchers && find_captures(&finder);
+	if (done && !finder.captures.count) {
+		finder.functions = ops_alloc_zeroed(ops_trace_string_count(trace) + 1, 1);
+		done = finder.functions && find_captures(&finder);
+	}
+	done = done && find_loops(&finder) && add_replayed_work(&finder);
 	/* In a trace without captures, origins equal ops_launchers(). */
 	if (done && finder.captures.count && finder.work.count)
 		done = find_origins(&finder);
 	if (done) {
-		*captures = (struct ops_captures){finder.times, finder.origins, finder.work.count, finder.known};
+		*captures = (struct ops_captures){finder.times, finder.loops, finder.origins, finder.work.count, finder.known};
 		*ret_made = (struct ops_derived_object){captures, free_captures,
 		                                        finder.origins ? finder.events->count * sizeof(*finder.origins) : 0};
 	} else {
 		ops_intervals_release(&finder.times);
+		ops_intervals_release(&finder.loops);
 		ops_free(finder.origins);
 		ops_free(captures);
 	}
@@ -468,8 +587,11 @@ static void captures_derive(const struct ops_trace *trace, struct ops_derived_ob
 	OPS_ARRAY_RELEASE(&finder.calls);
 	OPS_ARRAY_RELEASE(&finder.work);
 	OPS_ARRAY_RELEASE(&finder.replays);
+	OPS_ARRAY_RELEASE(&finder.capturing);
 	ops_map_release(&finder.by_shape);
+	ops_map_release(&finder.by_caller);
 	ops_free(finder.does_work);
+	ops_free(finder.functions);
 }
 
 const struct ops_captures *ops_captures_of(const struct ops_trace *trace)

@@ -19,6 +19,7 @@
 
 struct ops_captures {
 	struct ops_intervals times; /* of captures that end in the trace; merged */
+	struct ops_intervals loops; /* of functions of which most calls capture a graph, and warm up before; merged */
 	const uint32_t *origins; /* for ops_origins(); NULL: identical to ops_launchers() */
 	size_t replayed;         /* number of pieces of work that graphs launched */
 	size_t known;            /* of these, work whose capture is known */

@@ -245,7 +245,7 @@ struct iteration_finder {
 	struct serving *processes;
 	size_t process_count;
 	const struct ops_captures *captures;
-	size_t capture; /* cursor into their times */
+	size_t capture, loop; /* cursors into their times and loops */
 };
 
 static bool is_on_host(uint8_t kind)
@@ -324,8 +324,9 @@ static bool begin_iteration(struct iteration_finder *finder, struct serving *pro
 
 	if (inside || name.rank != process->rank || events->start_ns[row] < process->warm_up_end_ns)
 		return true;
-	/* What is captured does not run. */
-	if (ops_intervals_within(&finder->captures->times, events->start_ns[row], events->start_ns[row] + 1, &finder->capture))
+	/* What is captured does not run, and what runs before warms up. */
+	if (ops_intervals_within(&finder->captures->times, events->start_ns[row], events->start_ns[row] + 1, &finder->capture) ||
+	    ops_intervals_within(&finder->captures->loops, events->start_ns[row], events->start_ns[row] + 1, &finder->loop))
 		return true;
 	if (!close_iteration(finder, process))
 		return false;

@@ -9,6 +9,7 @@
 #include "base/map.h"
 #include "base/sum.h"
 #include "derive/around.h"
+#include "derive/captures.h"
 #include "derive/extent.h"
 #include "derive/modules.h"
 #include "derive/program.h"
@@ -38,6 +39,7 @@ struct loop_finder {
 	enum ops_module_source modules;
 	int64_t *work_ns; /* by row: time of the outermost operators in it */
 	int64_t all_ns;   /* the same for the thread */
+	uint8_t *captures; /* by row: whether it begins while a graph is captured, or in a loop that captures; NULL: none does */
 	uint32_t track;
 	/* By row, and last for those that no call contains: the first call that it makes; and by row the next one of the same caller. */
 	uint32_t *first, *next;
@@ -66,6 +68,27 @@ static bool is_call_of_program(const struct loop_finder *finder, uint32_t row)
 	       !ops_is_launcher(function.file, function.name) && !ops_is_module_call(finder->trace, finder->modules, row);
 }
 
+/* Marks the rows in captures of graphs: what is captured does not run, and a loop over batch sizes that captures is set-up. */
+static bool mark_captures(struct loop_finder *finder)
+{
+	const struct ops_captures *captures = ops_captures_of(finder->trace);
+	const int64_t *start_ns = finder->events->start_ns;
+	size_t capture = 0, loop = 0;
+
+	if (!captures || (!captures->times.count && !captures->loops.count))
+		return captures != NULL;
+	finder->captures = ops_alloc_zeroed(finder->events->count + 1, 1);
+	for (size_t row = 0; finder->captures && row < finder->events->count; row++)
+		finder->captures[row] = ops_intervals_within(&captures->times, start_ns[row], start_ns[row] + 1, &capture) ||
+		                        ops_intervals_within(&captures->loops, start_ns[row], start_ns[row] + 1, &loop);
+	return finder->captures != NULL;
+}
+
+static bool is_captured_call(const struct loop_finder *finder, uint32_t row)
+{
+	return finder->captures && finder->captures[row];
+}
+
 /* Rows come after their parents. */
 static bool sum_work_of_calls(struct loop_finder *finder)
 {
@@ -82,7 +105,7 @@ static bool sum_work_of_calls(struct loop_finder *finder)
 
 		if (events->flags[row] & (OPS_EVENT_HIDDEN | OPS_EVENT_ASYNC))
 			continue;
-		if (events->kind[row] == OPS_EVENT_CPU_OP)
+		if (events->kind[row] == OPS_EVENT_CPU_OP && !is_captured_call(finder, (uint32_t)row))
 			finder->work_ns[row] = duration_of_call(finder, (uint32_t)row);
 		*around = ops_sum(*around, finder->work_ns[row]);
 	}
@@ -124,7 +147,8 @@ static bool list_calls(struct loop_finder *finder)
 	for (uint32_t row = around && finder->first && finder->next ? (uint32_t)events->count : 0; row-- > 0;) {
 		uint32_t *first = &finder->first[around[row] == OPS_NONE ? events->count : around[row]];
 
-		if (events->track[row] != finder->track || (events->flags[row] & (OPS_EVENT_HIDDEN | OPS_EVENT_ASYNC)) || !is_loop_call(finder, row))
+		if (events->track[row] != finder->track || (events->flags[row] & (OPS_EVENT_HIDDEN | OPS_EVENT_ASYNC)) || !is_loop_call(finder, row) ||
+		    is_captured_call(finder, row))
 			continue;
 		finder->next[row] = *first;
 		*first = row;
@@ -274,7 +298,7 @@ bool ops_outer_loop_find(struct ops_outer_loop *loop, const struct ops_trace *tr
 {
 	struct loop_finder finder = {.trace = trace, .events = ops_trace_events(trace), .modules = ops_module_source(trace)};
 	uint32_t at = OPS_NONE;
-	bool done = !has_python_calls(finder.events) || (sum_work_of_calls(&finder) && list_calls(&finder));
+	bool done = !has_python_calls(finder.events) || (mark_captures(&finder) && sum_work_of_calls(&finder) && list_calls(&finder));
 
 	while (done && finder.all_ns > 0) {
 		done = gather_calls(&finder, at);
@@ -284,6 +308,7 @@ bool ops_outer_loop_find(struct ops_outer_loop *loop, const struct ops_trace *tr
 		if (at == OPS_NONE)
 			break;
 	}
+	ops_free(finder.captures);
 	ops_free(finder.work_ns);
 	ops_free(finder.first);
 	ops_free(finder.next);

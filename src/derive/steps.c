@@ -20,6 +20,7 @@
 #include "base/search.h"
 #include "base/sum.h"
 #include "base/text.h"
+#include "derive/captures.h"
 #include "derive/extent.h"
 #include "derive/outer_loop.h"
 #include "trace/derived.h"
@@ -419,7 +420,9 @@ static bool marks_are_found(const struct ops_trace *trace)
 static bool steps_derive(struct finder *finder, const struct ops_iterations *iterations)
 {
 	const struct ops_events *events = finder->events;
-	bool done = find_processes(finder);
+	const struct ops_captures *captures = ops_captures_of(finder->trace);
+	bool done = captures && find_processes(finder);
+	size_t capture = 0;
 
 	if (done && iterations->list.count && !has_optimizer(finder))
 		return add_iterations(finder, iterations);
@@ -429,7 +432,9 @@ static bool steps_derive(struct finder *finder, const struct ops_iterations *ite
 
 		if (process->optimizer != OPS_NONE && process->optimizer_track == track) {
 			note_begin(finder, row);
-			if (is_range(events, row) && events->name[row] == process->optimizer)
+			/* What is captured does not run. */
+			if (is_range(events, row) && events->name[row] == process->optimizer &&
+			    !ops_intervals_within(&captures->times, events->start_ns[row], events->start_ns[row] + 1, &capture))
 				done = end_by_optimizer(finder, process, row);
 		} else if (process->optimizer == OPS_NONE && process->batch_track == track) {
 			done = extend_batch(finder, process, row,
