@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/array.h"
+#include "base/search.h"
 
 void ops_intervals_release(struct ops_intervals *intervals)
 {
@@ -136,6 +137,37 @@ int64_t ops_intervals_within(const struct ops_intervals *merged, int64_t start_n
 			length_ns += to_ns - from_ns;
 	}
 	return length_ns;
+}
+
+bool ops_interval_sums_init(struct ops_interval_sums *sums, const struct ops_intervals *merged)
+{
+	*sums = (struct ops_interval_sums){merged, ops_realloc_array(NULL, merged->count + 1, sizeof(*sums->before_ns))};
+	if (!sums->before_ns)
+		return false;
+	sums->before_ns[0] = 0;
+	for (size_t i = 0; i < merged->count; i++)
+		sums->before_ns[i + 1] = sums->before_ns[i] + merged->items[i].end_ns - merged->items[i].start_ns;
+	return true;
+}
+
+void ops_interval_sums_release(struct ops_interval_sums *sums)
+{
+	ops_free(sums->before_ns);
+	sums->before_ns = NULL;
+}
+
+int64_t ops_interval_sums_within(const struct ops_interval_sums *sums, int64_t start_ns, int64_t end_ns)
+{
+	const struct ops_intervals *merged = sums->merged;
+	size_t first = 0, end;
+
+	OPS_LOWER_BOUND(first, merged->count, i, merged->items[i].end_ns <= start_ns);
+	end = first;
+	OPS_LOWER_BOUND(end, merged->count, i, merged->items[i].start_ns < end_ns);
+	if (first == end)
+		return 0;
+	return sums->before_ns[end] - sums->before_ns[first] - (intervals_later(start_ns, merged->items[first].start_ns) - merged->items[first].start_ns) -
+	       (merged->items[end - 1].end_ns - earlier(end_ns, merged->items[end - 1].end_ns));
 }
 
 static bool intervals_push(void *context, int64_t start_ns, int64_t end_ns)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sets of time as sorted lists of intervals: union, intersection, difference. All functions are linear, except for sorting.
+ * Sets of time as sorted lists of intervals: union, intersection, difference. Functions of lists are linear, except for sorting.
  */
 #ifndef OPS_BASE_INTERVALS_H
 #define OPS_BASE_INTERVALS_H
@@ -35,6 +35,17 @@ int64_t ops_intervals_length(const struct ops_intervals *merged);
 int64_t ops_intervals_common(const struct ops_intervals *merged, const struct ops_intervals *other);
 /* `*cursor` is initially 0; later calls must be for later intervals. */
 int64_t ops_intervals_within(const struct ops_intervals *merged, int64_t start_ns, int64_t end_ns, size_t *cursor);
+/* The lengths of the parts of a set within ranges that overlap, in any order: each takes a binary search, not a walk over the
+ * intervals in it. The set must not change meanwhile. */
+struct ops_interval_sums {
+	const struct ops_intervals *merged;
+	int64_t *before_ns; /* by interval: length of the earlier ones */
+};
+
+/* Returns false if out of memory. */
+bool ops_interval_sums_init(struct ops_interval_sums *sums, const struct ops_intervals *merged);
+void ops_interval_sums_release(struct ops_interval_sums *sums);
+int64_t ops_interval_sums_within(const struct ops_interval_sums *sums, int64_t start_ns, int64_t end_ns);
 /* Store the intersection of two sets, and their difference, in an empty list. */
 bool ops_intervals_intersect(const struct ops_intervals *merged, const struct ops_intervals *other,
                              struct ops_intervals *ret_both);

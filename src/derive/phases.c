@@ -271,6 +271,19 @@ static void phases_release(struct finder *finder)
 	ops_free(finder->main);
 }
 
+/* Adds up the time of each phase before each range. */
+static bool sum_phases(struct ops_phases *phases)
+{
+	phases->before_ns = ops_alloc_zeroed(phases->ranges.count + 1, sizeof(*phases->before_ns));
+	for (size_t i = 0; phases->before_ns && i < phases->ranges.count; i++) {
+		const struct ops_phase_range *range = &phases->ranges.items[i];
+
+		memcpy(phases->before_ns[i + 1], phases->before_ns[i], sizeof(*phases->before_ns));
+		phases->before_ns[i + 1][range->phase] += range->end_ns - range->start_ns;
+	}
+	return phases->before_ns != NULL;
+}
+
 bool ops_phases_find(struct ops_phases *phases, const struct ops_trace *trace, const struct ops_steps *steps)
 {
 	struct finder finder = {.trace = trace, .events = ops_trace_events(trace)};
@@ -293,6 +306,7 @@ bool ops_phases_find(struct ops_phases *phases, const struct ops_trace *trace, c
 	done = done && phases_merge(&finder, phases);
 	if (done)
 		phases_join(phases, steps);
+	done = done && sum_phases(phases);
 	phases_release(&finder);
 	return done;
 }
@@ -300,6 +314,8 @@ bool ops_phases_find(struct ops_phases *phases, const struct ops_trace *trace, c
 void ops_phases_release(struct ops_phases *phases)
 {
 	OPS_ARRAY_RELEASE(&phases->ranges);
+	ops_free(phases->before_ns);
+	phases->before_ns = NULL;
 }
 
 /* --- queries -------------------------------------------------------------------------------------------------------- */
@@ -324,44 +340,40 @@ enum ops_phase ops_phase_at(const struct ops_phases *phases, int64_t time_ns)
 
 void ops_phases_within(const struct ops_phases *phases, struct ops_interval range, int64_t ret_ns[OPS_PHASE_COUNT])
 {
-	int64_t at_ns = range.start_ns;
+	const struct ops_phase_range *ranges = phases->ranges.items;
+	size_t first = range_after(phases, range.start_ns), end = first;
 
-	memset(ret_ns, 0, OPS_PHASE_COUNT * sizeof(*ret_ns));
-	for (size_t i = range_after(phases, range.start_ns); i < phases->ranges.count; i++) {
-		const struct ops_phase_range *phase = &phases->ranges.items[i];
-		int64_t start_ns = phase->start_ns > at_ns ? phase->start_ns : at_ns;
-		int64_t end_ns = phase->end_ns < range.end_ns ? phase->end_ns : range.end_ns;
-
-		if (start_ns >= range.end_ns)
-			break;
-		ret_ns[OPS_PHASE_OTHER] += start_ns - at_ns;
-		ret_ns[phase->phase] += end_ns - start_ns;
-		at_ns = end_ns;
-	}
-	ret_ns[OPS_PHASE_OTHER] += range.end_ns - at_ns;
+	OPS_LOWER_BOUND(end, phases->ranges.count, mid, ranges[mid].start_ns < range.end_ns);
+	ret_ns[OPS_PHASE_OTHER] = range.end_ns - range.start_ns;
+	for (int phase = 0; phase < OPS_PHASE_OTHER; phase++)
+		ret_ns[phase] = phases->before_ns[end][phase] - phases->before_ns[first][phase];
+	if (first < end && ranges[first].start_ns < range.start_ns)
+		ret_ns[ranges[first].phase] -= range.start_ns - ranges[first].start_ns;
+	if (first < end && ranges[end - 1].end_ns > range.end_ns)
+		ret_ns[ranges[end - 1].phase] -= ranges[end - 1].end_ns - range.end_ns;
+	for (int phase = 0; phase < OPS_PHASE_OTHER; phase++)
+		ret_ns[OPS_PHASE_OTHER] -= ret_ns[phase];
 }
 
-void ops_phases_common(const struct ops_phases *phases, const struct ops_intervals *merged, struct ops_interval range,
-                       int64_t ret_ns[OPS_PHASE_COUNT])
+bool ops_phases_intersect(const struct ops_phases *phases, const struct ops_intervals *merged, struct ops_phases *ret_common)
 {
-	size_t cursor = 0, first;
+	size_t i = 0, j = 0;
 
-	memset(ret_ns, 0, OPS_PHASE_COUNT * sizeof(*ret_ns));
-	OPS_LOWER_BOUND(cursor, merged->count, mid, merged->items[mid].end_ns <= range.start_ns);
-	first = cursor;
-	ret_ns[OPS_PHASE_OTHER] = ops_intervals_within(merged, range.start_ns, range.end_ns, &first);
-	for (size_t i = range_after(phases, range.start_ns); i < phases->ranges.count; i++) {
-		const struct ops_phase_range *phase = &phases->ranges.items[i];
-		int64_t start_ns = phase->start_ns > range.start_ns ? phase->start_ns : range.start_ns;
-		int64_t end_ns = phase->end_ns < range.end_ns ? phase->end_ns : range.end_ns;
-		int64_t ns;
+	*ret_common = (struct ops_phases){0};
+	while (i < phases->ranges.count && j < merged->count) {
+		const struct ops_phase_range *range = &phases->ranges.items[i];
+		const struct ops_interval *interval = &merged->items[j];
+		struct ops_phase_range common = {range->start_ns > interval->start_ns ? range->start_ns : interval->start_ns,
+		                                 range->end_ns < interval->end_ns ? range->end_ns : interval->end_ns, range->phase};
 
-		if (start_ns >= range.end_ns)
-			break;
-		ns = ops_intervals_within(merged, start_ns, end_ns, &cursor);
-		ret_ns[phase->phase] += ns;
-		ret_ns[OPS_PHASE_OTHER] -= ns;
+		if (common.start_ns < common.end_ns && !OPS_ARRAY_APPEND(&ret_common->ranges, common))
+			return false;
+		if (range->end_ns < interval->end_ns)
+			i++;
+		else
+			j++;
 	}
+	return sum_phases(ret_common);
 }
 
 const char *ops_phase_name(enum ops_phase phase)

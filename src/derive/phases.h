@@ -35,6 +35,7 @@ struct ops_phase_range {
 /* Disjoint ranges in order of start. */
 struct ops_phases {
 	OPS_ARRAY(struct ops_phase_range) ranges;
+	int64_t (*before_ns)[OPS_PHASE_OTHER]; /* by range: time of each phase in the earlier ones */
 };
 
 /* Finds the phases of the threads that have steps, or of all threads in a trace without steps. Returns false if out of
@@ -45,9 +46,8 @@ void ops_phases_release(struct ops_phases *phases);
 enum ops_phase ops_phase_at(const struct ops_phases *phases, int64_t time_ns);
 /* Adds up the time of each phase within a range. The sum over all phases is the length of the range. */
 void ops_phases_within(const struct ops_phases *phases, struct ops_interval range, int64_t ret_ns[OPS_PHASE_COUNT]);
-/* Adds up, for each phase, the time within a range that also lies in one of the merged intervals. */
-void ops_phases_common(const struct ops_phases *phases, const struct ops_intervals *merged, struct ops_interval range,
-                       int64_t ret_ns[OPS_PHASE_COUNT]);
+/* Finds the parts of the phases that also lie in one of the merged intervals. As ops_phases_find(). */
+bool ops_phases_intersect(const struct ops_phases *phases, const struct ops_intervals *merged, struct ops_phases *ret_common);
 
 /* Returns "data_loading", "forward", …, a static string. */
 const char *ops_phase_name(enum ops_phase phase);

@@ -56,6 +56,7 @@ static void like_sets(void **state)
 	for (int round = 0; round < 2000; round++) {
 		uint64_t a_mask = random_mask(), b_mask = random_mask();
 		struct ops_intervals a = spans_of(a_mask), b = spans_of(b_mask), both = {0}, left = {0};
+		struct ops_interval_sums sums;
 		int64_t start = rand() % TIME, end = start + rand() % (TIME - (int)start);
 		uint64_t window = end - start == 0 ? 0 : (UINT64_C(2) << (end - start - 1)) - 1;
 		size_t cursor = 0;
@@ -65,6 +66,9 @@ static void like_sets(void **state)
 		assert_int_equal(mask_of(&left), a_mask & ~b_mask);
 		assert_int_equal(ops_intervals_length(&a), __builtin_popcountll(a_mask));
 		assert_int_equal(ops_intervals_common(&a, &b), __builtin_popcountll(a_mask & b_mask));
+		assert_true(ops_interval_sums_init(&sums, &a));
+		assert_int_equal(ops_interval_sums_within(&sums, start, end), __builtin_popcountll(a_mask & window << start));
+		ops_interval_sums_release(&sums);
 		assert_int_equal(ops_intervals_within(&a, start, end, &cursor),
 		                 __builtin_popcountll(a_mask & window << start));
 		ops_intervals_release(&a);

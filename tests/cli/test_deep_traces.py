@@ -20,6 +20,7 @@ KINDS = {
         {"Python id": i + 1, "Python module id": i % 90},
     ),
     "annotation": lambda i: ("user_annotation", f"part {i % 90}", {}),
+    "step": lambda i: ("user_annotation", f"ProfilerStep#{i}", {}),
     "operator": lambda i: (
         "cpu_op",
         "aten::linear" if i % 2 else "aten::copy_",

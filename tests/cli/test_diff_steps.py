@@ -103,7 +103,7 @@ def test_text_and_csv_say_so(opstrobe, traces):
     changes = re.findall(r"(\S+) %$", text, re.MULTILINE)
     assert len(changes) > 8 and set(changes) == {"0"}
     assert not re.search("^(modules|kernels) +base", text, re.MULTILINE)  # nothing changed in them
-    assert "peak of cpu       512 B  512 B" in text
+    assert "peak of CPU       512 B  512 B" in text
     rows = list(csv.DictReader(io.StringIO(opstrobe("diff", "--format", "csv", *traces).stdout)))
     assert len(rows) > 8 and {each["change_percent"] for each in rows} == {"0"}
     assert {"in the steps", "module", "kernel"} <= {each["view"] for each in rows}
@@ -149,7 +149,7 @@ def test_a_change_is_seen(opstrobe, tmp_path):
     net = ["Net_0", "300", "µs", "450", "µs", "+50.0", "%"]
     assert lines.count(net) == 2  # of the parts and of the modules
     assert ["gemm", *net[1:]] in lines
-    assert ["peak", "of", "cpu", "512", "B", "1.00", "KiB", "+100", "%"] in lines
+    assert ["peak", "of", "CPU", "512", "B", "1.00", "KiB", "+100", "%"] in lines
 
 
 def test_the_median_is_that_of_views_to_the_nanosecond(opstrobe, tmp_path):
@@ -250,3 +250,16 @@ def test_slow_steps_do_not_turn_marks_into_iterations(opstrobe, tmp_path):
         steps = json.loads(opstrobe("views", "--format", "json", f"{name}.json").stdout)["steps"]
         assert (steps["from"], steps["rows"][1]["total"]) == ("marks", 100), name
     assert "no verdict" not in opstrobe("diff", "usual.json", "delayed.json").stdout
+
+
+def test_an_operator_in_nested_steps_counts_once(opstrobe, tmp_path):
+    """A step that contains others, as of two profilers, has their operators as a part of itself."""
+    rows = [row(f"ProfilerStep#{i}", 10 * i, 1000 - 20 * i, "user_annotation") for i in range(4)]
+    rows += [
+        row("aten::mm", 100, 200),
+        row("ProfilerStep#4", 2000, 1000, "user_annotation"),
+        row("aten::mm", 2100, 300),
+    ]
+    (tmp_path / "t.json").write_text(json.dumps({"traceEvents": rows}))
+    (mm,) = json.loads(opstrobe("diff", "--format", "json", "t.json", "t.json").stdout)["operators"]
+    assert (mm["left"]["calls"], mm["left"]["host_total"]) == (2, 500)

@@ -369,8 +369,8 @@ static bool clip_to_steps(struct advice *advice)
 {
 	const struct ops_events *events = advice->events;
 	struct ops_intervals steady = {0};
-	size_t cursor = 0;
-	bool done = advice_steady_spans(advice, &steady);
+	struct ops_interval_sums sums = {0};
+	bool done = advice_steady_spans(advice, &steady) && ops_interval_sums_init(&sums, &steady);
 
 	for (uint32_t row = 0; done && row < events->count; row++) {
 		int64_t start_ns = events->start_ns[row], end_ns = events->end_ns[row], outside_ns;
@@ -378,10 +378,11 @@ static bool clip_to_steps(struct advice *advice)
 		if (!advice_counts(advice, row) || (end_ns <= advice->views->steps.items[advice->step_of[row]].end_ns &&
 		                                    !advice->captures.count))
 			continue;
-		outside_ns = ops_difference(end_ns, start_ns) - ops_intervals_within(&steady, start_ns, end_ns, &cursor);
+		outside_ns = ops_difference(end_ns, start_ns) - ops_interval_sums_within(&sums, start_ns, end_ns);
 		advice->ns[row] = advice->ns[row] > outside_ns ? advice->ns[row] - outside_ns : 0;
 		advice->self_ns[row] = advice->self_ns[row] < advice->ns[row] ? advice->self_ns[row] : advice->ns[row];
 	}
+	ops_interval_sums_release(&sums);
 	ops_intervals_release(&steady);
 	return done;
 }

@@ -103,10 +103,11 @@ static bool push_derived(const struct view_diff_tree *side, uint32_t track, stru
 	return true;
 }
 
-/* Collects the contents of all steps, or of the main thread if there are no steps. */
+/* Collects the contents of all steps, or of the main thread if there are no steps. A step in another one is a part of it. */
 static bool root_list(const struct view_diff_tree *side, struct list *list)
 {
 	const struct ops_views *views = side->views;
+	int64_t until_ns = INT64_MIN;
 	uint32_t track;
 
 	if (!view_main_track(views, &track))
@@ -122,8 +123,11 @@ static bool root_list(const struct view_diff_tree *side, struct list *list)
 	for (uint32_t i = 0; i < views->nodes.count; i++) {
 		const struct view_node *node = &views->nodes.items[i];
 
-		if (node->part == VIEW_STEP && views->events->track[node->row] == track &&
-		    view_averages(views, view_start(views, node->row)) && !push_children(side, i, list))
+		if (node->part != VIEW_STEP || views->events->track[node->row] != track || !view_averages(views, view_start(views, node->row)) ||
+		    view_end(views, node->row) <= until_ns)
+			continue;
+		until_ns = view_end(views, node->row);
+		if (!push_children(side, i, list))
 			return false;
 	}
 	return true;

@@ -60,22 +60,28 @@ bool view_phases_find(const struct ops_views *views, struct view_step_phases *ph
 {
 	size_t count = views->steps.count;
 	struct ops_intervals running = {0};
-	struct ops_phases found = {0};
+	struct ops_phases found = {0}, operating = {0};
+	struct ops_interval_sums sums = {0};
 	bool done;
 
 	*phases = (struct view_step_phases){.steps = ops_alloc_zeroed(count + 1, sizeof(*phases->steps))};
 	done = phases->steps && view_phases_find_operators(views, &running) &&
-	       ops_phases_find(&found, views->trace, views->host_steps);
+	       ops_phases_find(&found, views->trace, views->host_steps) && ops_phases_intersect(&found, &running, &operating) &&
+	       ops_interval_sums_init(&sums, &running);
 	for (size_t i = 0; done && i < count; i++) {
 		struct ops_interval range = host_range(&views->steps.items[i]);
 
 		ops_phases_within(&found, range, phases->steps[i].host_ns);
-		ops_phases_common(&found, &running, range, phases->steps[i].operators_ns);
+		ops_phases_within(&operating, range, phases->steps[i].operators_ns);
+		/* Time without an operator is no time of operators in other phases. */
+		phases->steps[i].operators_ns[OPS_PHASE_OTHER] -= range.end_ns - range.start_ns - ops_interval_sums_within(&sums, range.start_ns, range.end_ns);
 	}
 	if (done) {
 		view_phases_add_device_work(views, &found, phases);
 		average(views, phases);
 	}
+	ops_interval_sums_release(&sums);
+	ops_phases_release(&operating);
 	ops_phases_release(&found);
 	ops_intervals_release(&running);
 	return done;

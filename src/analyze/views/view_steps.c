@@ -338,16 +338,19 @@ static bool collect_times(struct ops_views *views, struct work *work)
 	return true;
 }
 
-/* Adds its part of these spans to each step. */
-static void view_steps_share_out(struct ops_views *views, const struct ops_intervals *spans, enum view_category category)
+/* Adds its part of these spans to each step. Steps may contain others. */
+static bool view_steps_share_out(struct ops_views *views, const struct ops_intervals *spans, enum view_category category)
 {
-	size_t cursor = 0;
+	struct ops_interval_sums sums;
+	bool done = ops_interval_sums_init(&sums, spans);
 
-	for (size_t i = 0; i < views->steps.count; i++) {
+	for (size_t i = 0; done && i < views->steps.count; i++) {
 		struct view_step *step = &views->steps.items[i];
 
-		step->time_ns[category] = ops_intervals_within(spans, step->start_ns, step->end_ns, &cursor);
+		step->time_ns[category] = ops_interval_sums_within(&sums, step->start_ns, step->end_ns);
 	}
+	ops_interval_sums_release(&sums);
+	return done;
 }
 
 /* Adds to each step the part of a category that is not work. */
@@ -355,18 +358,20 @@ static bool set_apart(struct ops_views *views, const struct ops_intervals *taken
                       enum view_category category)
 {
 	struct ops_intervals idle = {0};
-	size_t cursor = 0;
+	struct ops_interval_sums sums = {0};
 	bool done = category != VIEW_TIME_CPU && category != VIEW_TIME_COMMUNICATION;
 
 	if (done)
 		return true;
-	done = ops_intervals_subtract(taken, category == VIEW_TIME_CPU ? &work->computing : &work->talking, &idle);
+	done = ops_intervals_subtract(taken, category == VIEW_TIME_CPU ? &work->computing : &work->talking, &idle) &&
+	       ops_interval_sums_init(&sums, &idle);
 	for (size_t i = 0; done && i < views->steps.count; i++) {
 		struct view_step *step = &views->steps.items[i];
 
 		*(category == VIEW_TIME_CPU ? &step->label_ns : &step->call_ns) =
-			ops_intervals_within(&idle, step->start_ns, step->end_ns, &cursor);
+			ops_interval_sums_within(&sums, step->start_ns, step->end_ns);
 	}
+	ops_interval_sums_release(&sums);
 	ops_intervals_release(&idle);
 	return done;
 }
@@ -390,14 +395,14 @@ static bool break_down(struct ops_views *views, const struct work *work)
 		if (views->policy->breakdown_restarts && !free_spans.count && !add_all_steps(views, &free_spans))
 			return false;
 		done = ops_intervals_intersect(&views->times[category], &free_spans, &taken) &&
-		       ops_intervals_subtract(&free_spans, &views->times[category], &left);
-		view_steps_share_out(views, &taken, (enum view_category)category);
-		done = done && set_apart(views, &taken, work, (enum view_category)category);
+		       ops_intervals_subtract(&free_spans, &views->times[category], &left) &&
+		       view_steps_share_out(views, &taken, (enum view_category)category) &&
+		       set_apart(views, &taken, work, (enum view_category)category);
 		ops_intervals_release(&taken);
 		ops_intervals_release(&free_spans);
 		free_spans = left; /* an empty list stays empty */
 	}
-	view_steps_share_out(views, &free_spans, VIEW_TIME_OTHER);
+	done = done && view_steps_share_out(views, &free_spans, VIEW_TIME_OTHER);
 	ops_intervals_release(&free_spans);
 	return done;
 }
@@ -446,8 +451,8 @@ const char *view_category_name(enum view_category category)
 
 const char *view_category_title(enum view_category category)
 {
-	static const char *const titles[] = {"kernels",      "copies",       "fills",     "communication",
-	                                     "launch calls", "data loading", "operators", "other"};
+	static const char *const titles[] = {"kernels",       "memory copies", "memory sets", "communication",
+	                                     "runtime calls", "data loading",  "operators",   "other"};
 
 	return titles[category];
 }
