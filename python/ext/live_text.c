@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include <opstrobe/internal/format.h>
+#include <opstrobe/internal/memory.h>
 
 #define NAME_COLUMNS 36
 #define BAR_COLUMNS 16
@@ -162,11 +163,10 @@ static void put_memory(struct line *line, const struct ops_live_state *state, co
 	live_text_put(line, " resident");
 	for (size_t i = 0; i < state->memory_count; i++) {
 		const struct ops_live_memory *memory = &state->memory[i];
+		char title[OPS_MEMORY_DEVICE_ROOM];
 
-		if (memory->device_index < 0)
-			live_text_put(line, ", CPU ");
-		else
-			live_text_put(line, ", device %d ", memory->device_index);
+		ops_memory_device_title((struct ops_memory_device){(uint8_t)memory->device_type, memory->device_index}, title);
+		live_text_put(line, ", %s ", title);
 		live_text_put_bytes(line, memory->allocated_bytes);
 		live_text_put(line, " allocated (at most ");
 		live_text_put_bytes(line, memory->peak_bytes);

@@ -123,7 +123,7 @@ def _cache() -> Finding:
 def _clock() -> Finding:
     name, _, reason = _core.clock().partition(": ")
     if not reason:
-        return Finding("clock", OK, "the processor's time stamp counter")
+        return Finding("clock", OK, "the CPU's time stamp counter")
     return Finding("clock", NOTE, f"{name}, some 20 ns more for each operator, because {reason}")
 
 

@@ -36,7 +36,7 @@ _ANALYSES = {
         "select rank, count(*) as steps, sum(waited) / 1e6 as waited_ms from of_step group by rank order by waited_ms desc, rank",
     ),
     "kernels": (
-        "kernels, copies and fills by name",
+        "kernels, memory copies and memory sets by name",
         "select name, work, count(*) as calls, sum(dur_ns) / 1e6 as total_ms, median(dur_ns) / 1e3 as median_us from kernels "
         "group by name, work order by total_ms desc, name",
     ),

@@ -232,7 +232,7 @@ def main() -> None:
         sys.exit(f"opstrobe roof: torch is not installed for {sys.executable}: the roof is measured with it")
     if found["waited_for_cpu"] > roof.WAITED_MAX:
         print(
-            f"opstrobe roof: the threads waited for a processor {found['waited_for_cpu']:.0%} of the time, so that figures may be "
+            f"opstrobe roof: the threads waited for a CPU {found['waited_for_cpu']:.0%} of the time, so that figures may be "
             "too low: measure again when nothing else runs; the best figures are kept until then",
             file=sys.stderr,
         )

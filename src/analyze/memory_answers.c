@@ -31,7 +31,7 @@ static void memory_answers_write_categories(struct ops_json_writer *json)
 	static const struct {
 		const char *name, *light, *dark;
 	} categories[] = {
-#define CATEGORY(name, light, dark) {#name, light, dark},
+#define CATEGORY(name, title, light, dark) {#name, light, dark},
 		OPS_MEMORY_CATEGORIES(CATEGORY)
 #undef CATEGORY
 	};

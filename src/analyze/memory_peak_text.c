@@ -124,7 +124,7 @@ static void memory_peak_text_write_categories(struct page *page)
 		if (page->peak->by_category[i])
 			shares[count++] = (struct ops_memory_share){
 				.bytes = page->peak->by_category[i],
-				.name = ops_string_of(ops_memory_category_name((enum ops_memory_category)i))};
+				.name = ops_string_of(ops_memory_category_title((enum ops_memory_category)i))};
 	qsort(shares, count, sizeof(*shares), compare_shares);
 	write_shares(page, "Category", "", shares, count);
 }
@@ -145,7 +145,7 @@ static void write_blocks(struct page *page)
 					   .bytes = block->bytes,
 					   .percent = memory_peak_text_percent_of(page, block->bytes),
 					   .category = ops_string_of(
-						   ops_memory_category_name((enum ops_memory_category)block->category)),
+						   ops_memory_category_title((enum ops_memory_category)block->category)),
 					   .tensor = result_text_or_null(ops_trace_string(timeline->trace, block->name)),
 					   .operator= block->start_ns == INT64_MIN
 					           ? ops_string_of("(before the recording)")
@@ -182,7 +182,7 @@ static void memory_peak_text_write_head(struct page *page)
 	char device[OPS_MEMORY_DEVICE_ROOM];
 	struct ops_buffer line = {0};
 
-	ops_memory_device_name(peak->device, device);
+	ops_memory_device_title(peak->device, device);
 	ops_buffer_printf(&line, "%s of %s: ", peak->chosen ? "Memory" : "Peak memory", device);
 	memory_peak_text_append_bytes(&line, peak->bytes);
 	if (peak->time_ns >= 0) {

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analyze/device.h"
 #include "base/alloc.h"
 #include "base/array.h"
 #include "base/fault.h"
@@ -19,12 +20,23 @@
 const char *ops_memory_category_name(enum ops_memory_category category)
 {
 	static const char *const names[] = {
-#define NAME(name, light, dark) #name,
+#define NAME(name, title, light, dark) #name,
 		OPS_MEMORY_CATEGORIES(NAME)
 #undef NAME
 	};
 
 	return category < OPS_MEMORY_CATEGORY_COUNT ? names[category] : "";
+}
+
+const char *ops_memory_category_title(enum ops_memory_category category)
+{
+	static const char *const titles[] = {
+#define TITLE(name, title, light, dark) title,
+		OPS_MEMORY_CATEGORIES(TITLE)
+#undef TITLE
+	};
+
+	return category < OPS_MEMORY_CATEGORY_COUNT ? titles[category] : "";
 }
 
 const char *ops_memory_gap_text(enum ops_memory_gap gap)
@@ -33,8 +45,8 @@ const char *ops_memory_gap_text(enum ops_memory_gap gap)
 	case OPS_MEMORY_NO_RECORDS:
 		return "no memory was recorded (profile_memory=True): sizes and times are estimated from the tensors of operators";
 	case OPS_MEMORY_NO_STORAGES:
-		return "without the operators' inputs (record_shapes=True) it is not known what is INPUT and what ACTIVATION: "
-		       "both are UNKNOWN";
+		return "without the operators' inputs (record_shapes=True) it is not known which memory is for inputs and which for "
+		       "activations: both are unknown";
 	case OPS_MEMORY_NO_ROLES:
 		return "it is not known which tensors are parameters and optimizer state";
 	}
@@ -52,6 +64,16 @@ void ops_memory_device_name(struct ops_memory_device device, char ret_name[OPS_M
 		snprintf(ret_name, OPS_MEMORY_DEVICE_ROOM, "%s", name);
 	else
 		snprintf(ret_name, OPS_MEMORY_DEVICE_ROOM, "%s:%d", name, device.index);
+}
+
+void ops_memory_device_title(struct ops_memory_device device, char ret_title[OPS_MEMORY_DEVICE_ROOM])
+{
+	if (device.type == OPS_DEVICE_CUDA || device.type == OPS_DEVICE_HIP || device.type == OPS_DEVICE_XPU)
+		snprintf(ret_title, OPS_MEMORY_DEVICE_ROOM, device.index < 0 ? "GPU" : "GPU %d", device.index);
+	else if (device.type == OPS_DEVICE_CPU)
+		snprintf(ret_title, OPS_MEMORY_DEVICE_ROOM, "CPU");
+	else
+		ops_memory_device_name(device, ret_title);
 }
 
 static bool step_before(const void *context, uint32_t a, uint32_t b)

@@ -70,13 +70,14 @@ static bool query_is_other_file(const struct analysis_run *run, size_t i)
 static enum ops_code query_fill_table(struct analysis_run *run, const struct result_declaration *declaration,
                                       unsigned options, run_fill *fill, const void *context)
 {
-	struct run_rows rows = {.table = &run->result.table, .rules = run->rules, .limit = query_rows(run)};
+	struct run_rows rows = {.table = &run->result.table, .rules = run->rules, .limit = query_rows(run),
+	                        .as_text = run->format == OPS_FORMAT_TEXT || run->format == OPS_FORMAT_MARKDOWN};
 	enum ops_code code = run->code;
 
 	rows.limit = rows.limit ? rows.limit : SIZE_MAX;
 	rows.table->copies = true;
 	if (run->count > 1)
-		result_columns(rows.table, &(struct result_column){.name = "worker", .type = RESULT_TEXT, .title = "Worker"}, 1);
+		result_columns(rows.table, &(struct result_column){.name = "worker", .type = RESULT_TEXT, .title = "Trace"}, 1);
 	result_declare(rows.table, declaration, options);
 	for (size_t i = 0; !code && i < run->count; i++) {
 		struct ops_trace *trace = NULL;

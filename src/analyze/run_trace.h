@@ -29,6 +29,7 @@ struct run_rows {
 	const char *worker; /* NULL: there is only one */
 	size_t limit;       /* maximum number of rows of a trace, or of each part of it */
 	enum ops_rules rules; /* for tables made from views */
+	bool as_text;       /* cells name things as text does, not as data: "Optimizer state", not OPTIMIZER_STATE */
 };
 
 static inline void run_rows_add(const struct run_rows *rows, const void *row)

@@ -7,7 +7,7 @@
 static const char usage[] =
 	"usage: opstrobe info [--format text|json|csv|markdown] TRACE\n"
 	"\n"
-	"Shows what a trace was recorded with (command line, versions, processors, options) and\n"
+	"Shows what a trace was recorded with (command line, versions, CPUs, options) and\n"
 	"what it contains: steps, events by kind, threads, streams, links, memory records and\n"
 	"modules. JSON and CSV have the metadata of the file, too.\n"
 	"\n"

@@ -22,7 +22,7 @@ static const char usage[] =
 	"usage: opstrobe roofline [options] TRACE\n"
 	"\n"
 	"Lists operators by time, with the FLOPs and bytes that their shapes require, and how near\n"
-	"they are to the roof: to what the processor can compute and move at most. The roof of the\n"
+	"they are to the roof: to what the CPU or GPU can compute and move at most. The roof of the\n"
 	"CPU is what 'opstrobe run' or 'opstrobe roof' measured, that of a GPU what its maker\n"
 	"publishes. Requires a trace that was recorded with record_shapes.\n"
 	"\n"

@@ -17,7 +17,7 @@
 static const char usage[] =
 	"usage: opstrobe table [options] TRACE\n"
 	"\n"
-	"Prints the table of key_averages().table() of torch.profiler: calls, host time, device\n"
+	"Prints the table of key_averages().table() of torch.profiler: calls, CPU time, device\n"
 	"time and memory of each operator.\n"
 	"\n"
 	"options:\n"

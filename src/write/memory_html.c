@@ -163,7 +163,7 @@ static void memory_html_put_time(struct page *page, int64_t ns)
 static void memory_html_put_head(struct page *page)
 {
 	static const char *const colours[][2] = {
-#define COLOURS(name, light, dark) {light, dark},
+#define COLOURS(name, title, light, dark) {light, dark},
 		OPS_MEMORY_CATEGORIES(COLOURS)
 #undef COLOURS
 	};
@@ -178,7 +178,7 @@ static void memory_html_put_head(struct page *page)
 	memory_html_put(page, "\n@media(prefers-color-scheme:dark){");
 	for (size_t i = 0; i < OPS_MEMORY_CATEGORY_COUNT; i++)
 		ops_buffer_printf(&page->out, ".c%zu{fill:%s;background:%s}", i, colours[i][1], colours[i][1]);
-	ops_memory_device_name(page->peak.device, device);
+	ops_memory_device_title(page->peak.device, device);
 	ops_buffer_printf(&page->out, "}\n</style></head><body>\n<h1>Memory timeline of %s</h1>\n<p>The peak is ", device);
 	if (page->peak.time_ns >= 0)
 		memory_html_put_time(page, page->peak.time_ns - page->start_ns);
@@ -275,7 +275,7 @@ static void put_area(struct page *page, size_t category)
 		if (edge != below(&page->columns[i], category))
 			ops_buffer_printf(&page->out, "H%zuV%.1f", LEFT + i, y_of(page, edge));
 	}
-	ops_buffer_printf(&page->out, "H%dZ\"><title>%s</title></path>\n", LEFT, ops_memory_category_name(category));
+	ops_buffer_printf(&page->out, "H%dZ\"><title>%s</title></path>\n", LEFT, ops_memory_category_title(category));
 }
 
 static void put_plot(struct page *page)
@@ -298,7 +298,7 @@ static void put_legend(struct page *page)
 	                "<th class=\"n\" id=\"when\">At the pointer</th></tr>\n");
 	for (size_t i = 0; i < OPS_MEMORY_CATEGORY_COUNT; i++) {
 		ops_buffer_printf(&page->out, "<tr><td><i class=\"c%zu\"></i>%s</td><td class=\"n\">", i,
-		                  ops_memory_category_name(i));
+		                  ops_memory_category_title(i));
 		memory_html_put_bytes(page, page->peak.by_category[i]);
 		ops_buffer_printf(&page->out, "</td><td class=\"n\">%s</td><td class=\"n\"></td></tr>\n",
 		                  ops_figure_of_percent(page->peak.bytes ? 100.0 * (double)page->peak.by_category[i] / (double)page->peak.bytes : 0.0).text);
@@ -321,7 +321,7 @@ static void put_allocations(struct page *page)
 
 		memory_html_put(page, "<tr><td class=\"n\">");
 		memory_html_put_bytes(page, block->bytes);
-		ops_buffer_printf(&page->out, "</td><td>%s</td><td>", ops_memory_category_name(block->category));
+		ops_buffer_printf(&page->out, "</td><td>%s</td><td>", ops_memory_category_title(block->category));
 		put_escaped(page, block->name ? ops_trace_string(timeline->trace, block->name)
 		                              : ops_memory_operator(timeline, number));
 		memory_html_put(page, "</td><td>");

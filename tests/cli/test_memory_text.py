@@ -28,7 +28,8 @@ def test_shares_are_rounded_once(opstrobe):
             shown = (
                 "<0.01" if percent < 0.005 else f"{percent:.{2 if percent < 9.995 else 1 if percent < 99.95 else 0}f}"
             )
-            assert re.search(rf" {shown} %  {name}\n", text), (name, shown, text)
+            title = name.replace("_", " ").capitalize()
+            assert re.search(rf" {shown} %  {title}\n", text), (name, shown, text)
 
 
 def test_a_moment_beyond_the_trace_is_refused(opstrobe):

@@ -71,7 +71,7 @@ def test_memory_held_from_before_the_steps_counts(opstrobe, directory):
     assert held("--steps", "3") == 8192 + 4096
     assert held() == held("--steps", "3:5") == 8192 + 3 * 4096
     text = opstrobe("memory", "--steps", "3", "t.pt.trace.json", cwd=directory).stdout
-    assert text.startswith("step 3\n\nPeak memory of cpu: 12.0 KiB")
+    assert text.startswith("step 3\n\nPeak memory of CPU: 12.0 KiB")
     process = opstrobe("memory", "--steps", "3", "--at", "1ms", "t.pt.trace.json", cwd=directory)
     assert process.returncode == USAGE and "either --at or --steps" in process.stderr
 

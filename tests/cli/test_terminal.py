@@ -152,7 +152,7 @@ def test_what_follows_run_is_the_programs(opstrobe, tmp_path):
 
 def test_lines_have_times_in_the_unit_that_fits(opstrobe, trace):
     head, first, *_ = opstrobe("lines", trace).stdout.splitlines()
-    assert head.split() == ["Self", "Total", "Device", "Memory", "Calls", "Line", "Function", "File"]
+    assert head.split() == ["Self", "Total", "Device", "Allocated", "Calls", "Line", "Function", "File"]
     assert first.split() == ["20.0", "ms", "20.0", "ms", "0", "0", "B", "1", "7", "step", "train.py"]
     head, first, *_ = opstrobe("lines", "--format", "csv", trace).stdout.splitlines()
     assert head.startswith("self,with_calls,") and first.startswith("20000,20000,0,0,1,7,")

@@ -115,7 +115,7 @@ def test_keys_on_a_terminal(variables, operators):
     terminal = Terminal("tui", "train.pt.trace.json.gz", env=variables, cwd=TRACES)
     terminal.wait_for("Median step", "Quit")
     terminal.press("2")
-    terminal.wait_for("CPU self", "Filter")
+    terminal.wait_for("Self CPU", "Filter")
     first = max(operators, key=lambda row: row["host_self"])
     line = next(line for line in terminal.screen.display if first["name"] in line)
     assert _core.format_duration(first["host_self"] * 1000) in line and f" {first['calls']:,} " in line
@@ -162,7 +162,7 @@ def test_sixteen_colors(variables, term):
     terminal = Terminal("tui", "train.pt.trace.json.gz", env={**variables, "TERM": term}, cwd=TRACES)
     terminal.wait_for("Median step", "Quit")
     terminal.press("2")
-    terminal.wait_for("CPU self", "Filter")
+    terminal.wait_for("Self CPU", "Filter")
     terminal.press("6")
     terminal.wait_for("Zoom in", "total")
     terminal.press("q")

@@ -125,6 +125,4 @@ def test_waits_for_processors_of_the_program_are_its_own(opstrobe, tmp_path, thr
         assert found["thread-contention"]["predicted_gain_ms_per_step"] == pytest.approx(waits_ms, abs=0.01)
     loader_ms = 0.1 + (waits_ms if threads == 1 else 0)
     assert found["loader-bound"]["predicted_gain_ms_per_step"] == pytest.approx(loader_ms, abs=0.05)
-    assert ("for processors that mainly the workers have" in found["loader-bound"]["evidence"]) == (
-        own and threads == 1
-    )
+    assert ("for CPUs that mainly the workers have" in found["loader-bound"]["evidence"]) == (own and threads == 1)

@@ -158,7 +158,7 @@ def test_out_of_memory_note(tmp_path: Path) -> None:
     run_planted(tmp_path, "tensors")
     text = (tmp_path / "stderr").read_text()
     assert "DefaultCPUAllocator" in text
-    assert "Peak memory of cpu" in text
+    assert "Peak memory of CPU" in text
     assert "aten::empty" in text
     name = re.search(r"opstrobe incidents show (\S+)", text)
     assert name is not None

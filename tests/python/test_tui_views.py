@@ -161,16 +161,16 @@ def test_operators_equal_json_to_the_digit(folder, printed):
             expected = by_name[row["Operator"]] if "…" not in row["Operator"] else None
             if expected is None:
                 continue
-            assert row["CPU self"] == _core.format_duration(expected["host_self"] * 1000)
+            assert row["Self CPU"] == _core.format_duration(expected["host_self"] * 1000)
             assert row["CPU total"] == _core.format_duration(expected["host_total"] * 1000)
             assert row["Mean"] == _core.format_duration(expected["host_total"] / expected["calls"] * 1000)
             assert row["Longest"] == _core.format_duration(expected["host_max"] * 1000)
             assert row["Calls"] == f"{expected['calls']:,}"
             assert row["Share"].startswith(_core.format_percent(expected["host_self"] / whole * 100))
-            assert row["Memory"] == _core.format_bytes(expected["self_cpu_memory_bytes"])
+            assert row["Self CPU memory"] == _core.format_bytes(expected["self_cpu_memory_bytes"])
         longest = max(operators, key=lambda row: row["host_self"])
         assert rows[0]["Operator"] == longest["name"]
-        shown = float(rows[0]["CPU self"].split()[0])
+        shown = float(rows[0]["Self CPU"].split()[0])
         assert shown == pytest.approx(longest["host_self"] / 1000 ** (longest["host_self"] >= 1000), rel=0.005)
 
     drive(folder / "t.json.gz", use, (200, 40))
@@ -417,7 +417,7 @@ def test_memory_and_advice(folder, printed):
 
     async def use(app, pilot):
         text = (await go(app, pilot, "7")).query_one(".words").content.plain
-        assert "cpu: " in text and "at the peak" in text and "Lines that hold it" in text and "parameter" in text
+        assert "CPU: " in text and "at the peak" in text and "Lines that hold it" in text and "Parameter" in text
         view = await go(app, pilot, "8")
         rest = advice["not_explained"]
         titles = [each["title"] for each in [*advice["findings"], rest]]
@@ -541,7 +541,7 @@ def test_a_program_while_it_runs_and_its_trace(tmp_path, monkeypatch):
         live = app.query_one(LiveView)
         await settle(pilot, lambda: "steps" in str(live.query_one(".state").content) and cells(live))
         await settle(pilot, lambda: "step 3" in "\n".join(shown(app)))  # its output has a place
-        await settle(pilot, lambda: any(row["Operator or range"] == 'an ?[31m"odd"\\name' for row in cells(live)))
+        await settle(pilot, lambda: any(row["Operator or annotation"] == 'an ?[31m"odd"\\name' for row in cells(live)))
         await pilot.press("q")  # interrupts the program
         await settle(pilot, lambda: live.status is not None)
         assert live.trace == str(tmp_path / "t.json") and "KeyboardInterrupt" in "\n".join(live.query_one("Log").lines)
@@ -596,7 +596,7 @@ ROWS = [
 COLUMNS = [
     Column("name", "Name", "text", lambda row: row["name"]),
     Column("calls", "Calls", "count", lambda row: row["calls"]),
-    Column("self", "CPU self", "us", lambda row: row["self"]),
+    Column("self", "Self CPU", "us", lambda row: row["self"]),
     Column("size", "Size", "bytes", lambda row: row["size"]),
 ]
 
@@ -612,7 +612,8 @@ COLUMNS = [
         ("calls=7", ["Fwd 1"]),
         ("self>=1.5ms", ["aten::mm"]),
         ("self<300", ["aten::add"]),
-        ("cpus<1ms", ["aten::add", "Fwd 1"]),
+        ("selfcpu<1ms", ["aten::add", "Fwd 1"]),
+        ("cpuself<1ms", ["aten::add", "Fwd 1"]),
         ("size>1MB", ["aten::add"]),
         ("-size>1MB", ["aten::mm", "Fwd 1"]),
         ("", ["aten::mm", "aten::add", "Fwd 1"]),

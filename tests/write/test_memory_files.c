@@ -94,7 +94,7 @@ static void page(void **state)
 	assert_non_null(strstr(whole.bytes, "&#60;b&#62;&#38;&#34;w&#34;"));
 	assert_null(strstr(whole.bytes, "<b>"));
 	assert_null(strstr(whole.bytes, "http"));
-	assert_non_null(strstr(whole.bytes, "<title>PARAMETER</title>"));
+	assert_non_null(strstr(whole.bytes, "<title>Parameter</title>"));
 	assert_null(strstr(whole.bytes, "<title>GRADIENT</title>"));
 	free(whole.bytes);
 	ops_memory_timeline_free(timeline);

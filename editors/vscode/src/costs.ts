@@ -39,8 +39,8 @@ export function annotate(file: SourceFile, duration_us: number): Annotation[] {
 export function factsOf(cost: SourceLine, duration_us: number): [title: string, text: string][] {
 	const share = (us: number): string => (duration_us > 0 ? ` (${formatShare(us / duration_us)})` : "");
 	const facts: [string, string][] = [
-		["CPU self time", formatUs(cost.self_us) + share(cost.self_us)],
-		["CPU, with all it called", formatUs(cost.host_us) + share(cost.host_us)],
+		["Self time", formatUs(cost.self_us) + share(cost.self_us)],
+		["Total time", formatUs(cost.host_us) + share(cost.host_us)],
 	];
 	if (cost.device_us > 0) facts.push(["device work it started", formatUs(cost.device_us) + share(cost.device_us)]);
 	if (cost.allocated_bytes > 0) facts.push(["allocated", formatBytes(cost.allocated_bytes)]);

@@ -38,22 +38,23 @@ extern "C" {
  * UNKNOWN           the rest
  */
 #define OPS_MEMORY_CATEGORIES(X)                                                                   \
-	X(PARAMETER, "#2a7d4f", "#4fb37c")                                                         \
-	X(OPTIMIZER_STATE, "#c98a1b", "#e0ab4a")                                                   \
-	X(INPUT, "#4a4f57", "#b9bec7")                                                             \
-	X(TEMPORARY, "#8d6bc4", "#a98be0")                                                         \
-	X(ACTIVATION, "#c8453b", "#e8746b")                                                        \
-	X(GRADIENT, "#2457b3", "#5b8def")                                                          \
-	X(AUTOGRAD_DETAIL, "#4aa3c7", "#7cc6e4")                                                   \
-	X(UNKNOWN, "#a3a7ad", "#6b7078")
+	X(PARAMETER, "Parameter", "#2a7d4f", "#4fb37c")                                            \
+	X(OPTIMIZER_STATE, "Optimizer state", "#c98a1b", "#e0ab4a")                                \
+	X(INPUT, "Input", "#4a4f57", "#b9bec7")                                                    \
+	X(TEMPORARY, "Temporary", "#8d6bc4", "#a98be0")                                            \
+	X(ACTIVATION, "Activation", "#c8453b", "#e8746b")                                          \
+	X(GRADIENT, "Gradient", "#2457b3", "#5b8def")                                              \
+	X(AUTOGRAD_DETAIL, "Autograd detail", "#4aa3c7", "#7cc6e4")                                \
+	X(UNKNOWN, "Unknown", "#a3a7ad", "#6b7078")
 
 enum ops_memory_category {
-#define OPS_MEMORY_CATEGORY_ENUM(name, light, dark) OPS_MEMORY_##name,
+#define OPS_MEMORY_CATEGORY_ENUM(name, title, light, dark) OPS_MEMORY_##name,
 	OPS_MEMORY_CATEGORIES(OPS_MEMORY_CATEGORY_ENUM)
 #undef OPS_MEMORY_CATEGORY_ENUM
 	OPS_MEMORY_CATEGORY_COUNT
 };
-const char *ops_memory_category_name(enum ops_memory_category category); /* "PARAMETER"; static */
+const char *ops_memory_category_name(enum ops_memory_category category); /* "OPTIMIZER_STATE", as torch and data name it; static */
+const char *ops_memory_category_title(enum ops_memory_category category); /* "Optimizer state", in text; static */
 
 enum ops_memory_action {
 	OPS_MEMORY_PREEXISTING = 1, /* existed when the recording began; time -1 */
@@ -128,9 +129,12 @@ static inline bool ops_memory_on_device(const struct ops_memory_block *block, st
 	return block->device_type == device.type && block->device_index == device.index;
 }
 
-/* Size of a buffer for the name of a device: "cpu", "cuda:0". */
+/* Size of a buffer for the name or title of a device. */
 #define OPS_MEMORY_DEVICE_ROOM 32
+/* "cpu", "cuda:0": as torch and data name the device. */
 void ops_memory_device_name(struct ops_memory_device device, char ret_name[OPS_MEMORY_DEVICE_ROOM]);
+/* "CPU", and "GPU 0" for cuda:0, hip:0 and xpu:0, in text; devices of other types have torch's name. */
+void ops_memory_device_title(struct ops_memory_device device, char ret_title[OPS_MEMORY_DEVICE_ROOM]);
 
 /* Returns the device of blocks that comes after another by type and index (NULL: the first device). Returns false if there are no
  * more. */

@@ -31,7 +31,7 @@ METRICS = {
         "select trace, median(data_loading_ns) / 1e6 as value from steps group by trace",
     ),
     "kernel_ms": (
-        "time of kernels, copies and fills for each step",
+        "time of kernels, memory copies and memory sets for each step",
         _per_step("select trace, sum(dur_ns) / 1e6 as value from kernels where step is not null group by trace"),
     ),
     "collective_ms": (

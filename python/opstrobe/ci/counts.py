@@ -20,7 +20,7 @@ _CALLS = "events where category in ('cpu_op', 'cuda_runtime', 'cuda_driver') and
 # By kind: what it counts, and a query for rows with name, step and count.
 KINDS = {
     "operators": ("calls of operators", f"select name, step, 1 as n from {_OPERATORS}"),
-    "launches": ("kernels, copies and fills", "select name, step, 1 as n from kernels"),
+    "launches": ("kernels, memory copies and memory sets", "select name, step, 1 as n from kernels"),
     "copied_bytes": (
         "bytes that devices copy",
         "select kernels.name, kernels.step, (args->>'bytes')::bigint as n from kernels join events using (id, path) "

@@ -48,7 +48,7 @@ class Fix:
 
 
 def _processor_count() -> int:
-    """Returns how many processors this process may use."""
+    """Returns how many CPUs this process may use."""
     return max(int(processors()), 1)
 
 
@@ -254,7 +254,7 @@ class ForeachOptimizer(_OptimizerOption):
 
 class Threads(Fix):
     name = "threads"
-    about = "as many threads as the process may use processors: torch.set_num_threads()"
+    about = "as many threads as the process may use CPUs: torch.set_num_threads()"
     findings = ("thread-count",)
     exact = False  # sums have different partial sums
     changes_parallelism = True
@@ -281,7 +281,7 @@ class FlushDenormals(Fix):
         if self.torch.set_flush_denormal(True):
             self.torch.set_flush_denormal(False)
             return None
-        return "the processor cannot flush denormal numbers"
+        return "the CPU cannot flush denormal numbers"
 
     def on(self) -> None:
         self.torch.set_flush_denormal(True)
@@ -478,7 +478,7 @@ class _LoaderOption(Fix):
 
 class Workers(_LoaderOption):
     name = "workers"
-    about = "loaders without workers get one for each further processor (at least one), and keep them"
+    about = "loaders without workers get one for each further CPU (at least one), and keep them"
     findings = ("loader-bound",)
 
     def change(self, options: dict[str, Any]) -> str | None:

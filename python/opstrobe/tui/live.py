@@ -123,7 +123,7 @@ class LiveView(Vertical):
             facts.append(f"{cell_text(sum(steps) / len(steps), 'ns')} each {curve(steps[-_STEPS_DRAWN:])}")
         memory = [f"{cell_text(state['resident_bytes'], 'bytes')} resident"]
         for each in state["memory"]:
-            name = "CPU" if each["device"] < 0 else f"device {each['device']}"
+            name = "CPU" if each["device"] < 0 else f"GPU {each['device']}"
             memory.append(
                 f"{name} {cell_text(each['allocated_bytes'], 'bytes')} (peak {cell_text(each['peak_bytes'], 'bytes')})"
             )
@@ -133,7 +133,7 @@ class LiveView(Vertical):
         self.query_one(".state", Static).update(f"{', '.join(facts)}\n{', '.join(memory)}")
         whole = state["self_ns"]
         columns = [
-            Column("name", "Operator or range", "text", lambda row: row["name"]),
+            Column("name", "Operator or annotation", "text", lambda row: row["name"]),
             Column("self", "Self", "ns", lambda row: row["self_ns"]),
             Column("share", "Share", "share", lambda row: row["self_ns"] / whole if whole else 0, bar=True),
             Column("calls", "Calls", "count", lambda row: row["calls"]),

@@ -121,8 +121,10 @@ def _compare(column: Column, holds: Callable[[float, float], bool], limit: float
 
 
 def _is_named(column: Column, name: str) -> bool:
+    """Returns whether the column's id or title, whose words may be in either order, begins with this name."""
     wanted = name.lower().replace("_", "")
-    return any(text.lower().replace("_", "").replace(" ", "").startswith(wanted) for text in (column.id, column.title))
+    names = (column.id.replace("_", ""), column.title.replace(" ", ""), "".join(reversed(column.title.split())))
+    return any(text.lower().startswith(wanted) for text in names)
 
 
 def sort_rows(rows: Sequence[Row], column: Column | None, descending: bool) -> list[Row]:

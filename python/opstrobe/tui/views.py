@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from opstrobe.tui.app import TraceApp
 
 STEP_PARTS = {
-    "kernel": "Kernels", "memcpy": "Copies", "memset": "Fills", "communication": "Communication", "runtime": "Runtime",
+    "kernel": "Kernels", "memcpy": "Memory copies", "memset": "Memory sets", "communication": "Communication", "runtime": "Runtime calls",
     "dataloader": "Data loading", "cpu_exec": "Operators", "other": "Other",
 }  # fmt: skip
 PHASES = {
@@ -188,7 +188,7 @@ def _steps_text(words: Words, steps: dict[str, Any]) -> None:
         )
     words.pairs(pairs)
     if waited and waited["much"]:
-        words.line(f"  ! {waited['had_by'].capitalize()} had the processors: times are too long.", "bold")
+        words.line(f"  ! {waited['had_by'].capitalize()} had the CPUs: times are too long.", "bold")
     for slow in steps["outliers"]:
         words.line(f"  Step {slow['name']} took {cell_text(slow['total'], 'us')}")
         for cause in slow["causes"][:2]:
@@ -220,7 +220,8 @@ def _parts_text(words: Words, steps: dict[str, Any]) -> None:
 
 def _memory_text(words: Words, answer: dict[str, Any]) -> None:
     pairs = [
-        (f"Memory peak, {device['device']}", cell_text(device["peak"]["bytes"], "bytes")) for device in answer["memory"]
+        (f"Memory peak, {_device_title(device['device'])}", cell_text(device["peak"]["bytes"], "bytes"))
+        for device in answer["memory"]
     ]
     pairs += [
         (f"GPU {gpu['id']} busy", cell_text(gpu["utilization_ratio"], "share"))
@@ -285,9 +286,9 @@ def operator_columns(answer: dict[str, Any], by_shape: bool) -> list[Column]:
     columns = [Column("name", "Operator", "text", lambda row: row["name"])]
     if by_shape:
         columns.append(Column("input_shape", "Input shapes", "text", lambda row: row["input_shape"]))
-    host = [_figure("host_self", "CPU self", "us"), _figure("share", "Share", "share", bar=True)]
+    host = [_figure("host_self", "Self CPU", "us"), _figure("share", "Share", "share", bar=True)]
     if _has_device(answer):
-        columns += [_figure("device_self", "Device self", "us"), host[1], _figure("calls", "Calls", "count"), host[0]]
+        columns += [_figure("device_self", "Self device", "us"), host[1], _figure("calls", "Calls", "count"), host[0]]
         columns.append(_figure("device_total", "Device total", "us"))
     else:
         columns += [*host, _figure("calls", "Calls", "count")]
@@ -299,8 +300,8 @@ def operator_columns(answer: dict[str, Any], by_shape: bool) -> list[Column]:
     ]
     rows = answer["operators"]["rows"]
     optional = [
-        _figure("self_cpu_memory_bytes", "Memory", "bytes"),
-        _figure("self_device_memory_bytes", "Device memory", "bytes"),
+        _figure("self_cpu_memory_bytes", "Self CPU memory", "bytes"),
+        _figure("self_device_memory_bytes", "Self device memory", "bytes"),
         _figure("flops", "FLOPs", "scaled"),
     ]
     return columns + [column for column in optional if any(row[column.id] for row in rows)]
@@ -682,6 +683,12 @@ class Memory(View):
         self.query_one(".words", Static).update(memory_text(answer))
 
 
+def _device_title(name: str) -> str:
+    """Returns "CPU" for torch's "cpu", and "GPU 0" for "cuda:0", "hip:0" and "xpu:0"; other devices have torch's name."""
+    kind, _, index = name.partition(":")
+    return "CPU" if kind == "cpu" else f"GPU {index}".strip() if kind in ("cuda", "hip", "xpu") else name
+
+
 def memory_text(answer: dict[str, Any]) -> Text:
     words = Words()
     if not answer["devices"]:
@@ -689,12 +696,12 @@ def memory_text(answer: dict[str, Any]) -> Text:
     for device in answer["devices"]:
         peak = device["peak"]
         when = device["peak_time_ns"]
-        words.title(f"{device['device']}: {cell_text(peak['bytes'], 'bytes')} at the peak"
+        words.title(f"{_device_title(device['device'])}: {cell_text(peak['bytes'], 'bytes')} at the peak"
                     + (f", {cell_text(when, 'ns')} after the start" if when is not None else ""))  # fmt: skip
         if peak["before_bytes"]:
             words.line(f"  {cell_text(peak['before_bytes'], 'bytes')} of it were allocated before the recording")
         parts = [
-            (name.replace("_", " ").lower(), cell_text(size, "bytes"), cell_text(_part(size, peak["bytes"]), "share"),
+            (name.replace("_", " ").capitalize(), cell_text(size, "bytes"), cell_text(_part(size, peak["bytes"]), "share"),
              bar(_part(size, peak["bytes"]), _BAR))
             for name, size in peak["categories"].items() if size
         ]  # fmt: skip

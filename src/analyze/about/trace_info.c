@@ -70,11 +70,11 @@ static const struct result_column recording_columns[] = {
 	{.name = "torch", .type = RESULT_TEXT, .title = "PyTorch", .about = "Version of PyTorch"},
 	{.name = "cuda", .type = RESULT_TEXT, .title = "CUDA", .about = "Version of CUDA that PyTorch was built for"},
 	{.name = "hip", .type = RESULT_TEXT, .title = "HIP", .about = "Version of HIP that PyTorch was built for"},
-	{.name = "cpu", .type = RESULT_TEXT, .title = "CPU", .about = "Model of the processor"},
+	{.name = "cpu", .type = RESULT_TEXT, .title = "CPU", .about = "Model of the CPU"},
 	{.name = "gpus", .type = RESULT_TEXT, .title = "GPUs", .about = "Models of the devices"},
 	{.name = "threads", .type = RESULT_TEXT, .title = "Intra-op threads", .about = "Threads that one operator may use"},
 	{.name = "interop_threads", .type = RESULT_TEXT, .title = "Inter-op threads", .about = "Threads that run operators at the same time"},
-	{.name = "emulated_types", .type = RESULT_TEXT, .title = "Emulated types", .about = "Types of floating-point numbers that the processor has no instructions for"},
+	{.name = "emulated_types", .type = RESULT_TEXT, .title = "Emulated types", .about = "Types of floating-point numbers that the CPU has no instructions for"},
 	{.name = "settings", .type = RESULT_TEXT, .title = "Slow settings", .about = "Settings of the process that make its code slower"},
 	{.name = "options", .type = RESULT_TEXT, .title = "Options", .about = "What was recorded"},
 };

@@ -41,7 +41,7 @@ static const struct result_column not_explained_columns[] = {
 	{.name = "communication_percent", .type = RESULT_PERCENT, .about = "Part in collectives", FIELD(communication)},
 	{.name = "idle_percent", .type = RESULT_PERCENT, .about = "Part in which the device is idle", FIELD(idle)},
 	{.name = "outside_percent", .type = RESULT_PERCENT, .about = "Part in which no recorded event of the step runs", FIELD(outside)},
-	{.name = "waits_for", .type = RESULT_TEXT, .nullable = true, .about = "State of the thread during most of its waits: ready (for a processor that the program itself has), gil, lock, io, process, sleeping",
+	{.name = "waits_for", .type = RESULT_TEXT, .nullable = true, .about = "State of the thread during most of its waits: ready (for a CPU that the program itself has), gil, lock, io, process, sleeping",
 	 FIELD(waits_for)},
 	{.name = "operators", .type = RESULT_TEXT, .nullable = true, .about = "Operators with the most of it, with their percentages of a step", FIELD(operators)},
 	{.name = "modules", .type = RESULT_TEXT, .nullable = true, .about = "If the line has several modules, those with the most of it, with their percentages of a step",
@@ -95,7 +95,7 @@ static void append_kinds(const struct advice_rest_line *line, struct ops_buffer 
 		[REST_COMMUNICATION] = "communication", [REST_IDLE] = "idle device", [REST_OUTSIDE] = "outside of recorded events"};
 	static const struct {
 		const char *state, *words;
-	} states[] = {{"ready", " for a processor that other threads or child processes of the program have"}, {"gil", " for the GIL"}, {"lock", " for a lock"}, {"io", " for a file or the network"}, {"process", " for a process"},
+	} states[] = {{"ready", " for a CPU that other threads or child processes of the program have"}, {"gil", " for the GIL"}, {"lock", " for a lock"}, {"io", " for a file or the network"}, {"process", " for a process"},
 	              {"sleeping", " for time to pass"}};
 	const char *separator = ": ";
 

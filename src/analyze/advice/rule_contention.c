@@ -25,8 +25,8 @@ static bool find_contention(const struct advice *advice, struct advice_result *r
 	for (uint32_t row = 0; row < advice->events->count; row++)
 		if (advice->views->parts[row] == VIEW_LOADER && advice_counts(advice, row))
 			advice_add(result, row, advice_ns(advice, row));
-	return advice_report_gain(result, all_ns, "Operators run on %lld threads, and the child processes, such as workers of a loader, need processors as well: %s "
-	                          "processors are available. For %s the thread of the steps was ready and had none, while of the other threads that ran, %s were "
+	return advice_report_gain(result, all_ns, "Operators run on %lld threads, and the child processes, such as workers of a loader, need CPUs as well: %s "
+	                          "CPUs are available. For %s the thread of the steps was ready and had none, while of the other threads that ran, %s were "
 	                          "of this process and %s of its child processes.",
 	                          (long long)advice->machine.threads, ops_figure_of_number(round(10 * advice->machine.processors) / 10).text,
 	                          advice_spent(advice, all_ns).text, ops_figure_of_percent(100 * waited->threads_share).text,
@@ -35,14 +35,14 @@ static bool find_contention(const struct advice *advice, struct advice_result *r
 
 const struct advice_rule advice_rule_contention = {
 	.id = "thread-contention",
-	.title = "Threads of operators and child processes compete for the processors",
-	.condition = "Steps wait for a processor that mostly other threads and child processes of the program have, such as workers of a loader, and operators "
-		     "use several threads, but not more than there are processors.",
-	.gain = "the part of the waits for a processor that threads and child processes of the program cause, by their share in the CPU time of all "
+	.title = "Threads of operators and child processes compete for the CPUs",
+	.condition = "Steps wait for a CPU that mostly other threads and child processes of the program have, such as workers of a loader, and operators "
+		     "use several threads, but not more than there are CPUs.",
+	.gain = "the part of the waits for a CPU that threads and child processes of the program cause, by their share in the CPU time of all "
 		"threads that ran meanwhile",
-	.explanation = "An operator ends when its last thread has. While a child process has the processor of that thread, the others poll, which "
-		       "takes processors from the child processes.",
-	.advice = "Leave processors for the child processes: call torch.set_num_threads with the number of processors less that of busy workers, and at least 1, or "
+	.explanation = "An operator ends when its last thread has. While a child process has the CPU of that thread, the others poll, which "
+		       "takes CPUs from the child processes.",
+	.advice = "Leave CPUs for the child processes: call torch.set_num_threads with the number of CPUs less that of busy workers, and at least 1, or "
 		  "use fewer workers. To check: the time of a step with another number.",
 	.code = "torch.set_num_threads(1)",
 	.link = "https://docs.pytorch.org/docs/stable/notes/cpu_threading_torchscript_inference.html",

@@ -301,11 +301,11 @@ const struct advice_rule advice_rule_denormal = {
 	.title = "Arithmetic on denormal numbers",
 	.condition = "Elementwise operators on contiguous tensors take more than 4 ns for each element, in each of three or "
 		     "more calls, beyond 0.1 ms for a call and what new memory takes, and eight times as long as others of the trace. "
-		     "Operators that several threads share do not count if the steps waited for a processor for more than 10 % of "
+		     "Operators that several threads share do not count if the steps waited for a CPU for more than 10 % of "
 		     "their time, or the recording has no steps. Or of 32 or more calls of an elementwise operator, a matrix product or a convolution with equal tensors at "
 		     "a line, eight or more in a row take nine times as long as others, the same ones in all of three or more steps. Values are not recorded, so this may have another reason.",
 	.gain = "the difference to the fastest such operator of the trace, or to other calls with equal tensors",
-	.explanation = "Numbers below 1.2e-38 (float32) leave the fast path of the processor and take some hundred cycles "
+	.explanation = "Numbers below 1.2e-38 (float32) leave the fast path of the CPU and take some hundred cycles "
 		       "each. They come from decaying states, vanishing gradients, and weights after long decay.",
 	.advice = "Call torch.set_flush_denormal(True) in each thread at the start, or clamp decaying values. To check: the "
 		  "time of the operator for each element.",

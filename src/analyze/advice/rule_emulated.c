@@ -87,7 +87,7 @@ static bool rule_emulated_find(const struct advice *advice, struct advice_result
 		result->claims.count = 0;
 		return true;
 	}
-	return advice_report_costs(result, "%s with %s, for which this processor has no instructions, in %s with "
+	return advice_report_costs(result, "%s with %s, for which this CPU has no instructions, in %s with "
 	                                   "the backward pass.",
 	                           advice_events(result, "product or convolution in each step computes", "products and convolutions in each step compute").text,
 	                           narrows[first].name, advice_cost(result).text);
@@ -95,13 +95,13 @@ static bool rule_emulated_find(const struct advice *advice, struct advice_result
 
 const struct advice_rule advice_rule_emulated = {
 	.id = "emulated-type",
-	.title = "The processor emulates the type of matrix products",
+	.title = "The CPU emulates the type of matrix products",
 	.condition = "Matrix products, convolutions or recurrent layers on the CPU have inputs of type bfloat16 or float16, for 5 % of the steps or "
 		     "more. The recording lists the type as one without instructions, or a convolution falls back to the implementation for all types.",
 	.gain = "the time of these operators, with their backward pass; float32 takes some of it",
-	.explanation = "A processor without instructions for a narrow type converts each number, or computes without vectors. On a processor with AVX2 only, products "
+	.explanation = "A CPU without instructions for a narrow type converts each number, or computes without vectors. On a CPU with AVX2 only, products "
 		       "and convolutions in bfloat16 and float16 take 6 to 110 times as long as in float32.",
-	.advice = "Compute in float32 on this processor: leave out torch.autocast(\"cpu\"), .bfloat16() and .half(), or enable them only "
+	.advice = "Compute in float32 on this CPU: leave out torch.autocast(\"cpu\"), .bfloat16() and .half(), or enable them only "
 		  "where /proc/cpuinfo lists avx512_bf16 or amx_bf16. To check: no 'c10::BFloat16' among the input types.",
 	.code = "with torch.autocast(\"cpu\", enabled=has_bfloat16):\n    loss = criterion(model(images), labels)",
 	.link = "https://docs.pytorch.org/docs/stable/amp.html#cpu-op-specific-behavior",

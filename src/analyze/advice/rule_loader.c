@@ -342,9 +342,9 @@ static bool rule_loader_report(const struct advice *advice, struct advice_result
 		snprintf(less, sizeof(less), "; %s of that %d worker%s cannot hide behind the %s of the rest of a step",
 		         advice_time(advice_step_ms(advice, left_ns)).text, count, count == 1 ? "" : "s", advice_time(advice_step_ms(advice, rest_ns)).text);
 	else if (contended_ns > 0)
-		snprintf(less, sizeof(less), ", and %s for processors that mainly the workers have", advice_time(advice_step_ms(advice, contended_ns)).text);
+		snprintf(less, sizeof(less), ", and %s for CPUs that mainly the workers have", advice_time(advice_step_ms(advice, contended_ns)).text);
 	else if (starved_ns > 0)
-		snprintf(less, sizeof(less), "; for %s of that the workers waited for a processor",
+		snprintf(less, sizeof(less), "; for %s of that the workers waited for a CPU",
 		         advice_time(advice_step_ms(advice, starved_ns)).text);
 	if (loading->mentioned && loading->mentioned->site != OPS_NONE)
 		advice_tally_add_at(&loading->lines, loading->mentioned->site, loading->mentioned->row, loading->mentioned->ns);

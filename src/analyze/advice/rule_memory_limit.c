@@ -93,7 +93,7 @@ static bool check_device(const struct advice *advice, struct advice_result *resu
 		advice_tally_add(&tally, rows[peak.record], 1);
 	result->detail = pieces ? "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True combines free segments." : NULL;
 	done = done && advice_report_at(result, &tally, 0,
-	                                "At the peak, %s are reserved on device %lld, %s of them in use, of a total "
+	                                "At the peak, %s are reserved on GPU %lld, %s of them in use, of a total "
 	                                "of %s.",
 	                                advice_bytes((double)peak.reserved).text, (long long)device->id, advice_bytes((double)peak.allocated).text, advice_bytes(limit).text);
 	advice_tally_release(&tally);

@@ -40,7 +40,7 @@ static bool rule_threads_find(const struct advice *advice, struct advice_result 
 	for (size_t i = 0; over && i < advice->views->steps.count; i++)
 		waited_ns += advice->steady[i] ? machine->waits[i].waited_ns : 0;
 	if (waited_ns > 0)
-		snprintf(waited, sizeof(waited), ". For %s a step the thread was ready and another one had the processor",
+		snprintf(waited, sizeof(waited), ". For %s a step the thread was ready and another one had the CPU",
 		         advice_time(advice_step_ms(advice, (double)waited_ns)).text);
 	result->confidence = over ? ADVICE_LIKELY : ADVICE_UNSURE;
 	result->detail = detail;
@@ -48,7 +48,7 @@ static bool rule_threads_find(const struct advice *advice, struct advice_result 
 	result->severity = over ? ADVICE_MEDIUM : ADVICE_LOW;
 	return advice_percent(advice, (double)result->tally.ns) < SHARE_MIN_PCT ||
 	       advice_report_gain(result, (double)waited_ns,
-	                          "Operators run on %lld thread%s, and %s processors are available. Operators that threads "
+	                          "Operators run on %lld thread%s, and %s CPUs are available. Operators that threads "
 	                          "share take %s of the steps%s.",
 	                          (long long)machine->threads, machine->threads == 1 ? "" : "s", ops_figure_of_number(round(10 * machine->processors) / 10).text,
 	                          ops_figure_of_percent(advice_percent(advice, (double)result->tally.ns)).text, waited);
@@ -56,13 +56,13 @@ static bool rule_threads_find(const struct advice *advice, struct advice_result 
 
 const struct advice_rule advice_rule_threads = {
 	.id = "thread-count",
-	.title = "The number of threads does not match the processors",
-	.condition = "Operators use more threads than processors, or one thread on several processors, and 30 % of the steps "
+	.title = "The number of threads does not match the number of CPUs",
+	.condition = "Operators use more threads than CPUs, or one thread on several CPUs, and 30 % of the steps "
 		     "or more is in operators that threads share.",
-	.gain = "the time of waiting for a processor; none with one thread, which may be right if other programs run",
+	.gain = "the time of waiting for a CPU; none with one thread, which may be right if other programs run",
 	.explanation = "torch divides large operators among its threads and waits for the last. With more threads than "
-		       "processors some wait for their turn; with one thread the other processors are idle.",
-	.advice = "Use one thread for each processor for a single program, and fewer with loader workers or several programs. "
+		       "CPUs some wait for their turn; with one thread the other CPUs are idle.",
+	.advice = "Use one thread for each CPU for a single program, and fewer with loader workers or several programs. "
 		  "To check: the time of a step with another number.",
 	.code = "torch.set_num_threads(len(os.sched_getaffinity(0)))",
 	.link = "https://docs.pytorch.org/docs/stable/notes/cpu_threading_torchscript_inference.html",

@@ -21,7 +21,7 @@ static const struct result_column event_columns[] = {
 	{.name = "dur", .type = RESULT_TIME, .title = "Duration", .about = "Duration of the event",
 	 RESULT_FIELD(struct listed_event, dur_ns)},
 	{.name = "name", .type = RESULT_TEXT, .title = "Name", .about = "Name of the event", RESULT_FIELD(struct listed_event, name)},
-	{.name = "cat", .type = RESULT_TEXT, .title = "Category", .about = "Category of the event",
+	{.name = "cat", .type = RESULT_TEXT, .title = "Kind", .about = "Kind of the event",
 	 RESULT_FIELD(struct listed_event, category)},
 	{.name = "pid", .type = RESULT_INTEGER, .title = "Process", .about = "Process of the event; null: not a number",
 	 RESULT_FIELD(struct listed_event, pid)},

@@ -159,7 +159,7 @@ static const struct result_column edge_columns[] = {
 	 RESULT_FIELD(struct edge_row, dur_ns)},
 	{.name = "type", .type = RESULT_TEXT, .title = "Type", .about = "Type of the edge", RESULT_FIELD(struct edge_row, type)},
 	{.name = "name", .type = RESULT_TEXT, .title = "Name", .about = "Name of the event", RESULT_FIELD(struct edge_row, name)},
-	{.name = "cat", .type = RESULT_TEXT, .title = "Category", .about = "Category of the event",
+	{.name = "cat", .type = RESULT_TEXT, .title = "Kind", .about = "Kind of the event",
 	 RESULT_FIELD(struct edge_row, category)},
 	{.name = "pid", .type = RESULT_INTEGER, .title = "Process", .about = "Process of the event; -1: not a number",
 	 RESULT_FIELD(struct edge_row, pid)},

@@ -23,7 +23,7 @@ struct pattern_row {
 static const struct result_column pattern_columns[] = {
 	{.name = "pattern", .type = RESULT_TEXT, .title = "Pattern", .about = "The operator and the kernels that it launches",
 	 RESULT_FIELD(struct pattern_row, pattern)},
-	{.name = "count", .type = RESULT_COUNT, .title = "Count", .about = "Number of calls with this pattern",
+	{.name = "count", .type = RESULT_COUNT, .title = "Calls", .about = "Number of calls with this pattern",
 	 RESULT_FIELD(struct pattern_row, count)},
 	{.name = "GPU kernel duration (us)", .type = RESULT_TIME, .title = "Kernel time", .about = "Sum over the kernels of these calls",
 	 RESULT_FIELD(struct pattern_row, kernels_ns)},

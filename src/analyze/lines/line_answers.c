@@ -82,7 +82,7 @@ struct place_row {
 	.type = RESULT_TIME, .priority = RESULT_MINOR, .title = "Device", .about = "Device work that the line launched directly", \
 	FIELD(device_ns)
 #define ALLOCATED                                                                                                       \
-	.type = RESULT_BYTES, .priority = RESULT_MINOR, .title = "Memory", .about = "Memory that the line allocated itself", \
+	.type = RESULT_BYTES, .priority = RESULT_MINOR, .title = "Allocated", .about = "Memory that the line allocated itself", \
 	FIELD(bytes)
 #define CALLS .type = RESULT_COUNT, .title = "Calls", .about = "Number of recorded calls that the line made", FIELD(calls)
 #define LINE .type = RESULT_INTEGER, .priority = RESULT_MAJOR, .title = "Line", .about = "Number of the line", FIELD(line)

@@ -167,7 +167,7 @@ static const struct result_column kind_columns[] = {
 	COLLECTIVE_RANKS_COLUMN(struct kind_row),
 	{.name = "ranks", .type = RESULT_COUNT, .title = "Ranks", .about = "Number of ranks whose traces contain it",
 	 RESULT_FIELD(struct kind_row, ranks)},
-	{.name = "count", .type = RESULT_COUNT, .title = "Count", .about = "Number of operations", RESULT_FIELD(struct kind_row, count)},
+	{.name = "count", .type = RESULT_COUNT, .title = "Calls", .about = "Number of operations", RESULT_FIELD(struct kind_row, count)},
 	{.name = "bytes_mean", .type = RESULT_NUMBER, .title = "Mean size", .unit = "bytes",
 	 .about = "Mean size of the larger side, input or output, of a rank", RESULT_FIELD(struct kind_row, bytes)},
 	{.name = "dur_mean", .type = RESULT_TIME, .title = "Mean duration", .about = "Mean duration on a rank",

@@ -132,7 +132,7 @@ static const struct result_column sums_columns[] = {
 	{.name = "process_group_desc", .type = RESULT_TEXT, .title = "Group description", .about = "Description of the process group",
 	 RESULT_FIELD(struct sums_row, description)},
 	COLLECTIVE_RANKS_COLUMN(struct sums_row),
-	{.name = "count", .type = RESULT_COUNT, .title = "Count", .about = "Number of operations", RESULT_FIELD(struct sums_row, count)},
+	{.name = "count", .type = RESULT_COUNT, .title = "Calls", .about = "Number of operations", RESULT_FIELD(struct sums_row, count)},
 	{.name = "dur", .type = RESULT_TIME, .title = "Total", .about = "Sum of the durations", RESULT_FIELD(struct sums_row, dur_ns)},
 	{.name = "in_msg_nelems", .type = RESULT_COUNT, .title = "Elements in", .about = "Elements of the inputs, in all operations",
 	 RESULT_FIELD(struct sums_row, elements_in)},

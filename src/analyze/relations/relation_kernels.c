@@ -94,7 +94,7 @@ static const struct result_column columns[] = {
 	 .about = "of a collective: bytes that the rank contributes"},
 };
 const struct result_declaration relation_kernels_declaration =
-	RESULT_DECLARATION("kernels", "a kernel, copy or fill that a device ran", columns);
+	RESULT_DECLARATION("kernels", "a kernel, memory copy or memory set that a device ran", columns);
 
 static bool relation_kernels_is_work(const struct relation_rows *rows, uint32_t event)
 {

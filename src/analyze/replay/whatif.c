@@ -34,7 +34,7 @@ struct whatif_row {
 #define FIELD(member) RESULT_FIELD(struct whatif_row, member)
 
 static const struct result_column whatif_columns[] = {
-	{.name = "worker", .type = RESULT_TEXT, .title = "Worker", .about = "Trace of a run", .when = "several traces",
+	{.name = "worker", .type = RESULT_TEXT, .title = "Trace", .about = "Name of the trace", .when = "several traces",
 	 .option = OF_RANKS, FIELD(rank)},
 	{.name = "change", .type = RESULT_TEXT, .priority = RESULT_MAJOR, .title = "Change",
 	 .about = "What is different: nothing (measured and replayed), one change, or all of them", FIELD(change)},

@@ -160,9 +160,9 @@ RESULT_GETTER(get_mean, struct name_sum, number, (double)row->sum_ns / (double)r
 	 RESULT_FIELD(struct name_sum, name)},                                                                           \
 	{.name = "sum (us)", .type = RESULT_TIME, .title = "Total", .about = "Sum of the durations",                       \
 	 RESULT_FIELD(struct name_sum, sum_ns)},                                                                         \
-	{.name = "max (us)", .type = RESULT_TIME, .title = "Max", .about = "Longest duration",                             \
+	{.name = "max (us)", .type = RESULT_TIME, .title = "Longest", .about = "Longest duration",                             \
 	 RESULT_FIELD(struct name_sum, max_ns)},                                                                         \
-	{.name = "min (us)", .type = RESULT_TIME, .priority = RESULT_MINOR, .title = "Min", .about = "Shortest duration", \
+	{.name = "min (us)", .type = RESULT_TIME, .priority = RESULT_MINOR, .title = "Shortest", .about = "Shortest duration", \
 	 RESULT_FIELD(struct name_sum, min_ns)},                                                                         \
 	{.name = "stddev", .type = RESULT_NUMBER, .priority = RESULT_MINOR, .title = "Std", .unit = "us",               \
 	 .about = "Standard deviation of the durations, of a sample", .get = get_deviation},                             \

@@ -117,7 +117,7 @@ static bool add_memory_counter(struct ops_timeline *timeline, struct ops_memory_
 	struct ops_buffer label = {0};
 	char name[OPS_MEMORY_DEVICE_ROOM];
 
-	ops_memory_device_name(device, name);
+	ops_memory_device_title(device, name);
 	ops_buffer_printf(&label, "%s memory%s", name, what);
 	counter.unit = TIMELINE_BYTES;
 	counter.group = memory_group(timeline, device);

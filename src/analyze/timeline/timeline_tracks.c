@@ -204,7 +204,7 @@ static void group_label(const struct ops_timeline *timeline, const struct timeli
 	if (group->kind == TIMELINE_PROCESS)
 		ops_buffer_printf(text, text->size ? " (%" PRId64 ")" : "process %" PRId64, group->pid);
 	else if (!text->size)
-		ops_buffer_printf(text, "device %" PRId64, group->pid);
+		ops_buffer_printf(text, "GPU %" PRId64, group->pid);
 }
 
 static void track_label(const struct ops_timeline *timeline, const struct timeline_track *track, struct ops_buffer *text)

@@ -53,7 +53,7 @@ struct view_diff_rows {
 };
 
 struct view_diff_memory {
-	char device[OPS_MEMORY_DEVICE_ROOM];
+	struct ops_memory_device device;
 	int64_t peak_bytes[2];
 	int64_t allocated_bytes[2]; /* bytes allocated in the steps */
 };

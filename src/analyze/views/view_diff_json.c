@@ -68,9 +68,11 @@ static void view_diff_json_write_memory(struct ops_json_writer *json, const stru
 	ops_json_member_open(json, "memory", '[');
 	for (size_t i = 0; i < diff->memory.count; i++) {
 		const struct view_diff_memory *memory = &diff->memory.items[i];
+		char device[OPS_MEMORY_DEVICE_ROOM];
 
+		ops_memory_device_name(memory->device, device);
 		ops_json_open(json, '{');
-		ops_json_member_text(json, "device", memory->device);
+		ops_json_member_text(json, "device", device);
 		for (int side = 0; side < 2; side++) {
 			ops_json_member_open(json, side ? "right" : "left", '{');
 			ops_json_member(json, "peak", memory->peak_bytes[side]);

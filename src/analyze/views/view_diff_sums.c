@@ -117,18 +117,16 @@ bool view_diff_add_modules(struct view_diff *diff, int which, const struct view_
 
 /* --- memory --------------------------------------------------------------------------------------------------------- */
 
-static struct view_diff_memory *view_diff_sums_find_device(struct view_diff *diff, const char *device)
+static struct view_diff_memory *view_diff_sums_find_device(struct view_diff *diff, struct ops_memory_device device)
 {
 	struct view_diff_memory *memory;
 
 	for (size_t i = 0; i < diff->memory.count; i++)
-		if (!strcmp(diff->memory.items[i].device, device))
+		if (diff->memory.items[i].device.type == device.type && diff->memory.items[i].device.index == device.index)
 			return &diff->memory.items[i];
 	memory = OPS_ARRAY_PUSH(&diff->memory);
-	if (memory) {
-		*memory = (struct view_diff_memory){0};
-		memcpy(memory->device, device, sizeof(memory->device));
-	}
+	if (memory)
+		*memory = (struct view_diff_memory){.device = device};
 	return memory;
 }
 
@@ -142,13 +140,11 @@ static bool view_diff_sums_add_device(void *context, const struct ops_memory_tim
 {
 	const struct memory_side *side = context;
 	struct ops_memory_device device = peak->device;
-	char name[OPS_MEMORY_DEVICE_ROOM] = "";
 	struct view_diff_memory *memory;
 	const struct ops_memory_record *records;
 	size_t count;
 
-	ops_memory_device_name(device, name);
-	memory = view_diff_sums_find_device(side->diff, name);
+	memory = view_diff_sums_find_device(side->diff, device);
 	if (!memory)
 		return false;
 	memory->peak_bytes[side->which] = peak->bytes;

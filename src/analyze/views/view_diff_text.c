@@ -303,10 +303,11 @@ static void append_memory(struct page *page, const struct view_diff *diff)
 	RESULT_DECLARED(&table, memory_columns);
 	for (size_t i = 0; i < diff->memory.count; i++) {
 		const struct view_diff_memory *memory = &diff->memory.items[i];
-		char peak[OPS_MEMORY_DEVICE_ROOM + 32], allocated[OPS_MEMORY_DEVICE_ROOM + 32];
+		char device[OPS_MEMORY_DEVICE_ROOM], peak[OPS_MEMORY_DEVICE_ROOM + 32], allocated[OPS_MEMORY_DEVICE_ROOM + 32];
 
-		snprintf(peak, sizeof(peak), "peak of %s", memory->device);
-		snprintf(allocated, sizeof(allocated), "allocated on %s", memory->device);
+		ops_memory_device_title(memory->device, device);
+		snprintf(peak, sizeof(peak), "peak of %s", device);
+		snprintf(allocated, sizeof(allocated), "allocated on %s", device);
 		result_add(&table, &(struct change){.name = {peak, strlen(peak)},
 		                                     .values = {(double)memory->peak_bytes[0], (double)memory->peak_bytes[1]}});
 		result_add(&table, &(struct change){.name = {allocated, strlen(allocated)},
@@ -332,8 +333,8 @@ void view_diff_write_text(const struct view_diff *diff, bool markdown, size_t co
 	if (tables.parts.count)
 		append_table(&page, parts_title(diff), &tables.parts, tables.parts.count);
 	append_changes(&page, "modules", &tables.modules);
-	append_changes(&page, "operators, host self time", &tables.host);
-	append_changes(&page, "operators, device self time", &tables.device);
+	append_changes(&page, "operators, self CPU time", &tables.host);
+	append_changes(&page, "operators, self device time", &tables.device);
 	append_changes(&page, "kernels", &tables.kernels);
 	append_memory(&page, diff);
 	view_diff_text_release(&tables);

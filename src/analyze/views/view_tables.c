@@ -93,8 +93,8 @@ RESULT_OPTIONAL(get_category_step, struct view_category_row, isnan(row->step_ns)
 #define CATEGORY_FIELD(member) RESULT_FIELD(struct view_category_row, member)
 static const struct result_column category_columns[] = {
 	{.name = "category", .type = RESULT_TEXT, .title = "Category",
-	 .about = "What the device work computes, by its name: kernels, copies and fills", CATEGORY_FIELD(category)},
-	{.name = "calls", .type = RESULT_COUNT, .title = "Calls", .about = "Number of kernels, copies and fills", CATEGORY_FIELD(calls)},
+	 .about = "What the device work computes, by its name: kernels, memory copies and memory sets", CATEGORY_FIELD(category)},
+	{.name = "calls", .type = RESULT_COUNT, .title = "Calls", .about = "Number of kernels, memory copies and memory sets", CATEGORY_FIELD(calls)},
 	{.name = "total_us", .type = RESULT_TIME, .title = "Total", .about = "Sum of the durations", CATEGORY_FIELD(total_ns)},
 	{.name = "percent", .type = RESULT_PERCENT, .title = "Of device work", .about = "Share of the time of all device work",
 	 .get = get_category_percent},
@@ -186,7 +186,7 @@ static void put_share(const struct run_rows *rows, const struct ops_memory_peak 
 {
 	char device[OPS_MEMORY_DEVICE_ROOM];
 
-	ops_memory_device_name(peak->device, device);
+	(rows->as_text ? ops_memory_device_title : ops_memory_device_name)(peak->device, device);
 	run_rows_add(rows, &(struct share_row){ops_string_of(device), ops_string_of(by), peak, share});
 }
 
@@ -207,7 +207,7 @@ static bool view_tables_put_peak(void *context, const struct ops_memory_timeline
 		if (peak->by_category[category])
 			put_share(rows, peak, "category",
 			          (struct ops_memory_share){.bytes = peak->by_category[category],
-			                                    .name = ops_string_of(ops_memory_category_name(category))});
+			                                    .name = ops_string_of((rows->as_text ? ops_memory_category_title : ops_memory_category_name)(category))});
 	put_shares(rows, peak, "operator", peak->operators, peak->operator_count);
 	put_shares(rows, peak, "module", peak->modules, peak->module_count);
 	put_shares(rows, peak, "line", peak->lines, peak->line_count);

@@ -299,7 +299,7 @@ static bool view_text_lists_put_peak(void *context, const struct ops_memory_time
 	(void)timeline;
 	if (peaks->count++ >= PAGE_ROWS)
 		return true;
-	ops_memory_device_name(peak->device, device);
+	ops_memory_device_title(peak->device, device);
 	result_add(&peaks->table, &(struct page_row){
 		.name = ops_string_of(device), .bytes = peak->bytes,
 		.at = peak->time_ns >= 0 ? page_at(ops_trace_origin(page->views->trace), peak->time_ns, at) : (struct ops_string){0},

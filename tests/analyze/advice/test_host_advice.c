@@ -528,7 +528,7 @@ static void finds_idle_processors(void **state)
 		                 "\"Input Dims\": [[512, 512], [512, 512]], \"Input type\": [\"float\", \"float\"]");
 		json = device_trace_advise(&trace);
 		assert_true((finding_ms(json, "thread-count") >= 0) == !fits);
-		assert_true(fits || strstr(json, "Operators run on 1 thread, and 4 processors"));
+		assert_true(fits || strstr(json, "Operators run on 1 thread, and 4 CPUs"));
 		ops_free(json);
 	}
 }

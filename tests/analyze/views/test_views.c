@@ -292,8 +292,8 @@ static void memory_of_other_devices(void **state)
 	assert_has(text, "GPU_MEMORY_NEAR_LIMIT");
 	ops_free(text);
 	assert_int_equal(ops_views_text(trace, OPS_RULES_OPSTROBE, 0, &text, &size, NULL), OPS_OK);
-	assert_has(text, "xpu:0             12 B  40.000 µs  a\n");
-	assert_has(text, "hip:1              6 B  50.000 µs  a\n");
+	assert_has(text, "GPU 0             12 B  40.000 µs  a\n");
+	assert_has(text, "GPU 1              6 B  50.000 µs  a\n");
 	ops_free(text);
 	ops_trace_unref(trace);
 }

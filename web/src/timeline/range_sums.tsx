@@ -45,7 +45,7 @@ const RANK: Column<Sum> = { id: "rank", title: "Trace", kind: "text", groups: tr
 const COLUMNS: Column<Sum>[] = [
 	{ id: "name", title: "Name", kind: "text", wide: true, value: (row) => row.name, shown: (row) => moduleName(row.name) },
 	{ id: "kind", title: "Kind", kind: "text", groups: true, value: (row) => CLASS_TITLES[classOf(row.kind, row.name)] },
-	{ id: "count", title: "Count", kind: "count", value: (row) => row.count },
+	{ id: "count", title: "Calls", kind: "count", value: (row) => row.count },
 	{ id: "total", title: "Total", kind: "us", value: (row) => row.total_ns / 1000, about: "Duration within the range" },
 	{ id: "self", title: "Self", kind: "us", bar: true, value: (row) => row.self_ns / 1000, about: "Without the events inside it" },
 	{ id: "share", title: "Of CPU or GPU rows", kind: "share", value: (row) => row.share, about: "Share of the self times of all rows on the CPU, which are of all tracks in the selection; for device work, of all rows on devices. Annotations on devices do not count" },

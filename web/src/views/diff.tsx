@@ -19,6 +19,7 @@ import { StepChoice, useSteps } from "../widgets/step_choice";
 import { Table } from "../widgets/table";
 import { FlameDiff } from "./flame_diff";
 import type { Column } from "../widgets/table_model";
+import { deviceTitle } from "./memory_words";
 import { sidesOf } from "./runs";
 
 export function Diff({ source, trace, traces }: ViewProps) {
@@ -42,8 +43,8 @@ export function Diff({ source, trace, traces }: ViewProps) {
 	return (
 		<div class="view">
 			<div class="tools">
-				<Select label="From" options={offered(now)} value={base.id} onChange={(id) => setParams({ base: id, to: now.id })} />
-				<Select label="to" options={offered(base)} value={now.id} onChange={(id) => setParams({ base: base.id, to: id })} />
+				<Select label="Base" options={offered(now)} value={base.id} onChange={(id) => setParams({ base: id, to: now.id })} />
+				<Select label="New" options={offered(base)} value={now.id} onChange={(id) => setParams({ base: base.id, to: id })} />
 				<button type="button" onClick={() => setParams({ base: now.id, to: base.id })}>
 					Swap
 				</button>
@@ -83,8 +84,8 @@ function Difference({ diff }: { diff: DiffReply }) {
 
 function Waits({ steps: { left, right } }: { steps: DiffReply["steps"] }) {
 	const sides = [
-		{ when: "before", ratio: left.waited_ratio },
-		{ when: "now", ratio: right.waited_ratio },
+		{ when: "in the base", ratio: left.waited_ratio },
+		{ when: "in the new trace", ratio: right.waited_ratio },
 	].flatMap(({ when, ratio }) => (ratio === null ? [] : [{ when, ratio }]));
 	if (!left.waited_much && !right.waited_much) return null;
 	return (
@@ -102,8 +103,8 @@ function Verdict({ steps }: { steps: DiffReply["steps"] }) {
 	const note = steps.undecided ? `no verdict: ${steps.no_verdict}` : `${word}; the noise is ${formatShare(noise)}`;
 	return (
 		<Cards>
-			<Card title="Median step before" figure={formatUs(left.median)} note={stepsText(left)} />
-			<Card title="Median step now" figure={formatUs(right.median)} note={stepsText(right)} />
+			<Card title="Median step, base" figure={formatUs(left.median)} note={stepsText(left)} />
+			<Card title="Median step, new" figure={formatUs(right.median)} note={stepsText(right)} />
 			<Card
 				title="Change"
 				figure={formatChange(change * 100)}
@@ -120,8 +121,8 @@ function stepsText(side: DiffReply["steps"]["left"]): string {
 }
 
 const METRICS = [
-	{ id: "total_duration", title: "Total", about: "Device time if there is any, else host time" },
-	{ id: "host_duration", title: "Host" },
+	{ id: "total_duration", title: "Total", about: "Device time if there is any, else CPU time" },
+	{ id: "host_duration", title: "CPU" },
 	{ id: "device_duration", title: "Device" },
 ] as const;
 
@@ -152,9 +153,9 @@ const NONE = { calls: 0, host_total: 0, host_self: 0, device_total: 0, device_se
 const ZERO: DiffCosts = { ...NONE, per_step: NONE };
 
 const OPERATOR_METRICS = [
-	{ id: "host_self", title: "CPU self" },
+	{ id: "host_self", title: "Self CPU" },
 	{ id: "host_total", title: "CPU total" },
-	{ id: "device_self", title: "Device self" },
+	{ id: "device_self", title: "Self device" },
 	{ id: "device_total", title: "Device total" },
 ] as const;
 
@@ -178,22 +179,22 @@ function columnsOf<Of extends Compared>(title: string, figures: (row: Of, side: 
 	return [
 		{ id: "name", title, kind: "text", wide: true, value: (row) => row.name },
 		{ id: "what", title: "What", kind: "text", groups: true, value: (row) => (row.left === null ? "new" : row.right === null ? "gone" : "in both") },
-		{ id: "calls_before", title: "Calls before", kind: "number", value: (row) => before(row).calls },
-		{ id: "calls_now", title: "Calls now", kind: "number", value: (row) => now(row).calls },
-		{ id: "before", title: "Before", kind: "us", bar: true, value: (row) => before(row).time },
-		{ id: "now", title: "Now", kind: "us", bar: true, value: (row) => now(row).time },
+		{ id: "calls_before", title: "Base calls", kind: "number", value: (row) => before(row).calls },
+		{ id: "calls_now", title: "New calls", kind: "number", value: (row) => now(row).calls },
+		{ id: "before", title: "Base", kind: "us", bar: true, value: (row) => before(row).time },
+		{ id: "now", title: "New", kind: "us", bar: true, value: (row) => now(row).time },
 		{ id: "delta", title: "Change", kind: "us", signed: true, value: change },
 		{ id: "size", title: "Size of change", kind: "us", hidden: true, value: (row) => Math.abs(change(row)) },
 		{ id: "ratio", title: "Relative", kind: "share", signed: true, value: (row) => (before(row).time > 0 ? now(row).time / before(row).time - 1 : null) },
-		{ id: "total_before", title: "All steps before", kind: "us", hidden: true, value: (row) => before(row).total },
-		{ id: "total_now", title: "All steps now", kind: "us", hidden: true, value: (row) => now(row).total },
+		{ id: "total_before", title: "Base total", kind: "us", hidden: true, value: (row) => before(row).total },
+		{ id: "total_now", title: "New total", kind: "us", hidden: true, value: (row) => now(row).total },
 	];
 }
 
 function PerStep({ diff }: { diff: DiffReply }) {
 	const { left, right } = diff.steps;
 	if (left.steps === 0 && right.steps === 0) return <p class="soft">Times and calls are totals of the traces, which have no steps.</p>;
-	return <p class="soft">{`Times and calls are per step: totals divided by ${left.per_step_divisor} before and by ${right.per_step_divisor} now.`}</p>;
+	return <p class="soft">{`Times and calls are per step: totals divided by ${left.per_step_divisor} for the base and by ${right.per_step_divisor} for the new trace.`}</p>;
 }
 
 function Operators({ diff }: { diff: DiffReply }) {
@@ -258,12 +259,12 @@ function Modules({ diff }: { diff: DiffReply }) {
 type MemoryRow = DiffReply["memory"][number];
 
 const MEMORY_COLUMNS: Column<MemoryRow>[] = [
-	{ id: "device", title: "Device", kind: "text", value: (row) => row.device },
-	{ id: "peak_before", title: "Peak before", kind: "bytes", total: "none", value: (row) => row.left.peak },
-	{ id: "peak_now", title: "Peak now", kind: "bytes", total: "none", value: (row) => row.right.peak },
+	{ id: "device", title: "Device", kind: "text", value: (row) => deviceTitle(row.device) },
+	{ id: "peak_before", title: "Base peak", kind: "bytes", total: "none", value: (row) => row.left.peak },
+	{ id: "peak_now", title: "New peak", kind: "bytes", total: "none", value: (row) => row.right.peak },
 	{ id: "peak_change", title: "Change", kind: "bytes", signed: true, total: "none", value: (row) => row.right.peak - row.left.peak },
-	{ id: "allocated_before", title: "Allocated before", kind: "bytes", about: "In a step", value: (row) => row.left.allocated_per_step },
-	{ id: "allocated_now", title: "Allocated now", kind: "bytes", about: "In a step", value: (row) => row.right.allocated_per_step },
+	{ id: "allocated_before", title: "Base allocated", kind: "bytes", about: "In a step", value: (row) => row.left.allocated_per_step },
+	{ id: "allocated_now", title: "New allocated", kind: "bytes", about: "In a step", value: (row) => row.right.allocated_per_step },
 ];
 
 function Memory({ diff }: { diff: DiffReply }) {

@@ -99,10 +99,10 @@ function Together({ source, trace, data, run, tools }: TogetherProps & { tools: 
 			<LateRank source={source} trace={trace} data={data} run={run} />
 			<div class="columns even">
 				<section class="panel">
-					<Bars title="Computation and communication" item="worker" about="by rank" series={OVERLAP} bars={bars(data.overlap[step], OVERLAP)} kind="us" />
+					<Bars title="Computation and communication" item="trace" about="by rank" series={OVERLAP} bars={bars(data.overlap[step], OVERLAP)} kind="us" />
 				</section>
 				<section class="panel">
-					<Bars title="Transfer and waiting" item="worker" about="by rank" series={WAIT} bars={bars(data.wait[step], WAIT)} kind="us" />
+					<Bars title="Transfer and waiting" item="trace" about="by rank" series={WAIT} bars={bars(data.wait[step], WAIT)} kind="us" />
 				</section>
 			</div>
 			<Operations data={data} run={run} />
@@ -178,21 +178,21 @@ function LateReason({ source, trace, run }: Omit<TogetherProps, "data">) {
 type Row = CommunicationOperation & { worker: string; title: string };
 
 const COLUMNS: Column<Row>[] = [
-	{ id: "worker", title: "Worker", kind: "text", groups: true, value: (row) => row.title },
+	{ id: "worker", title: "Rank", kind: "text", groups: true, value: (row) => row.title },
 	{ id: "name", title: "Operation", kind: "text", wide: true, groups: true, value: (row) => row.name },
 	{ id: "calls", title: "Calls", kind: "count", value: (row) => row.calls },
 	{ id: "total_bytes", title: "Size", kind: "bytes", value: (row) => row.total_bytes },
 	{ id: "avg_bytes", title: "Mean size", kind: "bytes", total: "none", value: (row) => row.avg_bytes },
 	{ id: "total_latency", title: "Time", kind: "us", bar: true, value: (row) => row.total_latency, about: "From the start of the operation to its end" },
 	{ id: "avg_latency", title: "Mean time", kind: "us", total: "none", value: (row) => row.avg_latency },
-	{ id: "data_transfer", title: "Transfer", kind: "us", bar: true, value: (row) => row.data_transfer, about: "The time without waiting for other workers" },
+	{ id: "data_transfer", title: "Transfer", kind: "us", bar: true, value: (row) => row.data_transfer, about: "The time without waiting for other ranks" },
 	{ id: "avg_data_transfer", title: "Mean transfer", kind: "us", total: "none", value: (row) => row.avg_data_transfer },
 	{
 		id: "waiting",
 		title: "Waiting",
 		kind: "share",
 		value: (row) => (row.total_latency > 0 ? 1 - row.data_transfer / row.total_latency : null),
-		about: "The share of the time that is spent waiting for other workers",
+		about: "The share of the time that is spent waiting for other ranks",
 	},
 ];
 

@@ -20,11 +20,11 @@ const METRICS = [
 	{ id: "self_device", title: "Device time" },
 ];
 const SIDES = [
-	{ id: "now", title: "Width: now" },
-	{ id: "before", title: "Width: before" },
+	{ id: "now", title: "Width: new" },
+	{ id: "before", title: "Width: base" },
 ];
 const COLORS: Series[] = [
-	{ id: "more", title: "more self time now", color: "var(--flame-more)" },
+	{ id: "more", title: "more self time in the new trace", color: "var(--flame-more)" },
 	{ id: "less", title: "less", color: "var(--flame-less)" },
 ];
 

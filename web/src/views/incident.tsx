@@ -12,7 +12,7 @@ import { formatBytes, formatCount, formatNs, formatShare } from "../format/units
 import { Await } from "../widgets/await";
 import { baseName, timelineHref } from "../widgets/links";
 import { incidentHref } from "./incidents";
-import { categoryTitle } from "./memory_words";
+import { categoryTitle, deviceTitle } from "./memory_words";
 import { named, Shares } from "./peak";
 import { MoreThanUsual } from "./slow_steps";
 
@@ -285,7 +285,7 @@ function Holders({ table }: TableReply) {
 				.filter((each) => each.by === "all")
 				.map(({ device, share: all }) => (
 					<div key={device}>
-						<h3>{`${String(device)}: ${formatBytes(all.bytes)}`}</h3>
+						<h3>{`${deviceTitle(String(device))}: ${formatBytes(all.bytes)}`}</h3>
 						<div class="shares">
 							{HOLDERS.map(([by, title, name]) => (
 								<Shares key={by} title={title} shares={held.filter((each) => each.device === device && each.by === by).map((each) => each.share)} all={all.bytes} name={name} />

@@ -20,7 +20,6 @@ export function Info({ source, trace }: ViewProps) {
 				<dl class="pairs wide">
 					<Fact name="Path" value={trace.path} />
 					<Fact name="Size" value={formatBytes(trace.bytes)} />
-					<Fact name="Worker" value={trace.worker} />
 				</dl>
 			</section>
 			<Await reply={reply} what="the trace’s facts">

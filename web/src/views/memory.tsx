@@ -72,7 +72,7 @@ function Device(props: ViewProps & { memory: MemoryReply }) {
 				{memory.devices.length > 1 && (
 					<Select
 						label="Device"
-						options={memory.devices.map((each) => ({ id: each.device, title: each.device }))}
+						options={memory.devices.map((each) => ({ id: each.device, title: deviceTitle(each.device) }))}
 						value={device.device}
 						onChange={setDevice}
 					/>

@@ -9,9 +9,9 @@ export interface Stretch {
 	to?: number;
 }
 
-/** Returns "the CPU" for "cpu"; other devices have the name that torch gives them, "cuda:0". */
+/** Returns "CPU" for torch's "cpu", and "GPU 0" for "cuda:0", "hip:0" and "xpu:0"; other devices have torch's name. */
 export function deviceTitle(device: string): string {
-	return device === "cpu" ? "the CPU" : device;
+	return device === "cpu" ? "CPU" : device.replace(/^(cuda|hip|xpu)\b:?/, "GPU ").trim();
 }
 
 /** Returns "Optimizer state" for "OPTIMIZER_STATE". */

@@ -18,14 +18,14 @@ type Row = Operator & { stacks: number | null; self: number; share: number };
 
 const CALLS: Column<Row> = { id: "calls", title: "Calls", kind: "count", value: (row) => row.calls };
 const HOST: Column<Row>[] = [
-	{ id: "host_self", title: "CPU self", kind: "us", bar: true, value: (row) => row.host_self, about: "Time on the CPU without the operators and runtime calls inside" },
+	{ id: "host_self", title: "Self CPU", kind: "us", bar: true, value: (row) => row.host_self, about: "Time on the CPU without the operators and runtime calls inside" },
 	{ id: "host_total", title: "CPU total", kind: "us", value: (row) => row.host_total, total: "none", about: "Time on the CPU with the calls inside; recursive calls count separately" },
 	{ id: "host_mean", title: "Mean", kind: "us", value: (row) => row.host_total / Math.max(1, row.calls), total: "none", about: "CPU total of a call" },
 	{ id: "host_min", title: "Shortest", kind: "us", value: (row) => row.host_min, total: "none", hidden: true, about: "CPU total of the shortest call" },
 	{ id: "host_max", title: "Longest", kind: "us", value: (row) => row.host_max, total: "max", about: "CPU total of the longest call" },
 ];
 const DEVICE: Column<Row>[] = [
-	{ id: "device_self", title: "Device self", kind: "us", bar: true, value: (row) => row.device_self, about: "Time of the device work that the operator itself started" },
+	{ id: "device_self", title: "Self device", kind: "us", bar: true, value: (row) => row.device_self, about: "Time of the device work that the operator itself started" },
 	{ id: "device_total", title: "Device total", kind: "us", value: (row) => row.device_total, total: "none", about: "Time of the device work that the operator and those inside it started" },
 ];
 const PER_STEP: Column<Row>[] = [
@@ -33,8 +33,8 @@ const PER_STEP: Column<Row>[] = [
 	{ id: "step_self", title: "Per step", kind: "us", value: (row) => row.step_self, about: "Mean over the steps of the self time in them, on the device where the trace has one" },
 ];
 const MEMORY: Column<Row>[] = [
-	{ id: "memory", title: "Memory", kind: "bytes", value: (row) => row.self_cpu_memory_bytes, about: "What the calls themselves allocated on the CPU, less what they freed" },
-	{ id: "device_memory", title: "Device memory", kind: "bytes", value: (row) => row.self_device_memory_bytes, about: "What the calls themselves allocated on devices, less what they freed" },
+	{ id: "memory", title: "Self CPU memory", kind: "bytes", value: (row) => row.self_cpu_memory_bytes, about: "What the calls themselves allocated on the CPU, less what they freed" },
+	{ id: "device_memory", title: "Self device memory", kind: "bytes", value: (row) => row.self_device_memory_bytes, about: "What the calls themselves allocated on devices, less what they freed" },
 ];
 const FLOPS: Column<Row>[] = [
 	{ id: "flops", title: "FLOPs", kind: "flops", value: (row) => row.flops || null, about: "Floating-point operations, estimated from input shapes" },
@@ -78,7 +78,7 @@ function columnsFor(reply: OperatorsReply, byShape: boolean): Column<Row>[] {
 	if (rows.some((row) => row.flops > 0)) columns.push(...FLOPS);
 	if (device) columns.push(...TENSOR);
 	if (Object.keys(reply.call_stacks.per_operator).length > 0) {
-		columns.push({ id: "stacks", title: "Stacks", kind: "count", value: (row) => row.stacks, about: "Number of places that call it" });
+		columns.push({ id: "stacks", title: "Stacks", kind: "count", value: (row) => row.stacks, about: "Number of call stacks that contain it" });
 	}
 	return columns;
 }
@@ -151,7 +151,7 @@ function OperatorDetail({ source, trace, row, device }: { source: DataSource; tr
 			{row.input_shape !== undefined && <p class="mono long">{row.input_shape}</p>}
 			<Pairs
 				pairs={[
-					["CPU self, mean", formatUs(row.host_self / Math.max(1, row.calls))],
+					["Self CPU, mean", formatUs(row.host_self / Math.max(1, row.calls))],
 					...(device ? [["Device total, mean", formatUs(row.device_total / Math.max(1, row.calls))] satisfies [string, string]] : []),
 				]}
 			/>

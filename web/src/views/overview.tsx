@@ -97,7 +97,7 @@ function Figures({ source, trace, views }: { source: DataSource; trace: TraceEnt
 					share={waited.ratio}
 					note={from === "none" ? formatUs(waited.average) : `${formatUs(waited.average)} a step`}
 					tone={waited.much ? "bad" : undefined}
-					about="The share of that time in which the thread was ready to run, but other threads had the processors"
+					about="The share of that time in which the thread was ready to run, but other threads had the CPUs"
 				/>
 			)}
 			<PeakMemory source={source} trace={trace} />
@@ -108,7 +108,7 @@ function Figures({ source, trace, views }: { source: DataSource; trace: TraceEnt
 					share={busy}
 					note={`of the ${wholeOf(views).toLowerCase()}, idle ${percent(1 - busy)}${gpus ? `; ${gpus}` : ""}`}
 					tone={busy < 0.5 ? "warn" : undefined}
-					about="Busy: kernels, communication, copies or fills run. Idle: none of them"
+					about="Busy: kernels, communication, memory copies or memory sets run. Idle: none of them"
 				/>
 			)}
 			{views.tensor_cores.used_ratio !== null && views.flags.has_kernel && (
@@ -121,14 +121,14 @@ function Figures({ source, trace, views }: { source: DataSource; trace: TraceEnt
 			)}
 			{!views.flags.has_kernel && <Card title="Device" figure="CPU" note="No GPU activity" />}
 			{views.queued_before.count > 0 && (
-				<Card title="Launched before" figure={formatUs(views.queued_before.time)} note={`${formatCount(views.queued_before.count)} kernels, copies and sets, in no step`} about="Device work that was launched before the recording" />
+				<Card title="Launched before" figure={formatUs(views.queued_before.time)} note={`${formatCount(views.queued_before.count)} kernels, memory copies and memory sets, in no step`} about="Device work that was launched before the recording" />
 			)}
 			{views.graph_work.count > 0 && (
 				<Card
 					title="Launched by graphs"
 					figure={formatCount(views.graph_work.count)}
 					note={`${formatCount(views.graph_work.with_capture)} with operator and line of the capture`}
-					about="Kernels, copies and sets that CUDA graphs launched"
+					about="Kernels, memory copies and memory sets that CUDA graphs launched"
 				/>
 			)}
 			{views.lost_events > 0 && (

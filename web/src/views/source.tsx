@@ -56,8 +56,8 @@ function OwnChoice({ lines, open }: { lines: LinesReply; open?: SourceFile | und
 }
 
 const FILES: Column<SourceFile>[] = [
-	{ id: "host", title: "CPU", kind: "us", bar: true, total: "none", value: (row) => row.host_us, about: "Time in which a line of the file ran, on any thread, with the backward pass of what it called" },
-	{ id: "self", title: "CPU self", kind: "us", bar: true, value: (row) => row.self_us, about: "Time without that of other lines of the program" },
+	{ id: "host", title: "Total", kind: "us", bar: true, total: "none", value: (row) => row.host_us, about: "Time in which a line of the file ran, on any thread, with the backward pass of what it called" },
+	{ id: "self", title: "Self", kind: "us", bar: true, value: (row) => row.self_us, about: "Time without that of other lines of the program" },
 	{ id: "device", title: "Device", kind: "us", value: (row) => row.device_us },
 	{ id: "allocated", title: "Allocated", kind: "bytes", value: (row) => row.allocated_bytes },
 	{ id: "lines", title: "Lines", kind: "count", value: (row) => row.lines.length },

@@ -239,7 +239,7 @@ const FUNCTIONS: Column<FunctionRow>[] = [
 	{ id: "name", title: "Function", kind: "text", wide: true, value: (row) => row.name, shown: (row) => moduleName(row.name) },
 	{ id: "self", title: "Self", kind: "us", bar: true, value: (row) => row.self },
 	{ id: "total", title: "Total", kind: "us", bar: true, value: (row) => row.total, about: "With the functions that it calls; recursive calls count once" },
-	{ id: "places", title: "Places", kind: "count", value: (row) => row.places, about: "Number of stacks that contain it" },
+	{ id: "places", title: "Stacks", kind: "count", value: (row) => row.places, about: "Number of stacks that contain it" },
 ];
 
 function Functions({ trace, root, onFunction }: { trace: string; root: CallNode; onFunction: (name: string) => void }) {

@@ -157,9 +157,11 @@ function comparison<R>(word: string, columns: readonly Column<R>[]): Test<R> | u
 	};
 }
 
+/** Returns whether the column's id or title, whose words may be in either order, begins with this name. */
 function named<R>(column: Column<R>, name: string): boolean {
 	const wanted = name.toLowerCase().replace(/[_ ]/g, "");
-	return [column.id, column.title].some((text) => text.toLowerCase().replace(/[_ ]/g, "").startsWith(wanted));
+	const reversed = column.title.split(" ").reverse().join("");
+	return [column.id, column.title, reversed].some((text) => text.toLowerCase().replace(/[_ ]/g, "").startsWith(wanted));
 }
 
 /** Returns the figure of a group in a column. */

@@ -176,7 +176,7 @@ test("which module", async () => {
 });
 
 test("who holds memory at a moment", async () => {
-	expect(said("memory", "--at", "2ms", base)).toMatch(/^Memory of cpu: 5\.00 KiB, 2\.000 ms .*5\.00 KiB 100 % 2 Linear_0 /);
+	expect(said("memory", "--at", "2ms", base)).toMatch(/^Memory of CPU: 5\.00 KiB, 2\.000 ms .*5\.00 KiB 100 % 2 Linear_0 /);
 	await ask("base", async ({ page }, click, view) => {
 		await click(view("Memory"));
 		const curve = page.locator(".line-chart .u-over");

@@ -208,7 +208,7 @@ test("a diff has a flame graph: as wide as one of them, in the colour of the cha
 	const fill = (locator: typeof relu) => locator.locator("rect").evaluate((rect) => (rect as SVGElement).style.fill);
 	expect(await fill(relu)).toContain("var(--flame-more) 100");
 	await tab.shot("diff-flame");
-	await tab.page.getByRole("button", { name: "Width: before" }).click();
+	await tab.page.getByRole("button", { name: "Width: base" }).click();
 	await expect.poll(() => parseRoute(new URL(tab.page.url()).hash).params.get("widths")).toBe("before");
 	await relu.waitFor(); // the times stay, from before to now
 	// The other way around it takes less.

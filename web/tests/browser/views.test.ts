@@ -386,8 +386,8 @@ describe.runIf(shared)("two traces", () => {
 		expect(first.path).toBe(last);
 		const tab = await Tab.open(browser, server.at("diff", first));
 		const { page } = tab;
-		const from = page.getByRole("combobox", { name: "From" });
-		const to = page.getByRole("combobox", { name: "to", exact: true });
+		const from = page.getByRole("combobox", { name: "Base" });
+		const to = page.getByRole("combobox", { name: "New", exact: true });
 		const expectSides = async (base: Served, now: Served) => {
 			const { steps } = printed("diff", base.path, now.path) as DiffReply;
 			const change = page.locator(".card", { hasText: "Change" }).locator(".card-figure");

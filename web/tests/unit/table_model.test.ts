@@ -10,7 +10,7 @@ interface Row {
 
 const columns: Column<Row>[] = [
 	{ id: "name", title: "Name", kind: "text", value: (row) => row.name },
-	{ id: "self", title: "CPU self", kind: "us", value: (row) => row.us },
+	{ id: "self", title: "Self CPU", kind: "us", value: (row) => row.us },
 	{ id: "size", title: "Size", kind: "bytes", value: (row) => row.bytes },
 ];
 const rows: Row[] = [
@@ -36,6 +36,7 @@ test("F27: a filter takes words in any case, leaves out, and compares figures wi
 	expect(filtered('"add, "')).toEqual(['Add, "quoted"']);
 	expect(filtered("self>1ms")).toEqual(["aten::add"]);
 	expect(filtered("cpuself<=20")).toEqual(['Add, "quoted"', "conv10", "conv9"]);
+	expect(filtered("selfcpu<=20")).toEqual(['Add, "quoted"', "conv10", "conv9"]);
 	expect(filtered("size>=4KiB")).toEqual(["aten::add", 'Add, "quoted"']);
 	expect(filtered("-size>0")).toEqual(["conv10", "conv9"]);
 	expect(filtered("nothing>5")).toEqual([]); // no such column: words
@@ -88,5 +89,5 @@ test("handles a tree a hundred thousand levels deep", () => {
 
 test("CSV quotes what needs it and lets no name be a formula", () => {
 	const odd: Row[] = [{ name: "=1+1", us: -1.5, bytes: 1 }, { name: 'a "b"\nc', us: null, bytes: 2 }];
-	expect(toCsv(odd, columns)).toBe('Name,CPU self (us),Size (bytes)\r\n\'=1+1,-1.5,1\r\n"a ""b""\nc",,2\r\n');
+	expect(toCsv(odd, columns)).toBe('Name,Self CPU (us),Size (bytes)\r\n\'=1+1,-1.5,1\r\n"a ""b""\nc",,2\r\n');
 });
