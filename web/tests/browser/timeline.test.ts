@@ -505,7 +505,7 @@ describe("the timeline", () => {
 		const timeline = await Timeline.open(made);
 		const top = async () => (await timeline.page.locator(".tl-name.group").last().boundingBox())!.y;
 		const before = await top();
-		const fold = timeline.page.getByRole("button", { name: /^(?!GPU|stream|utilization).*: fold$/ }).nth(1);
+		const fold = timeline.page.getByRole("button", { name: /^(?!GPU \d+:|stream|utilization).*: fold$/ }).nth(1);
 		await fold.click();
 		await expect.poll(top).toBeLessThan(before);
 		await timeline.page.getByRole("button", { name: /: unfold$/ }).first().click();
