@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Captures of CUDA graphs and what warms up before them are no steps, whatever the program's functions are called: not in the commands, and not
+"""Captures of CUDA graphs and what warms up before them do not count as steps, whatever the program's functions are called: not in the commands, and not
 in advice."""
 
 import json

@@ -73,7 +73,7 @@ bool view_phases_find(const struct ops_views *views, struct view_step_phases *ph
 
 		ops_phases_within(&found, range, phases->steps[i].host_ns);
 		ops_phases_within(&operating, range, phases->steps[i].operators_ns);
-		/* Time without an operator is no time of operators in other phases. */
+		/* Of the time outside of phases, only what an operator takes counts. */
 		phases->steps[i].operators_ns[OPS_PHASE_OTHER] -= range.end_ns - range.start_ns - ops_interval_sums_within(&sums, range.start_ns, range.end_ns);
 	}
 	if (done) {
