@@ -86,13 +86,6 @@ static bool keep_recurring(const struct advice *advice, const int64_t *calls, ui
 	return true;
 }
 
-/* The first step is not steady if means of other surfaces leave it out (derive/steps.c), unless no other one is. */
-static void leave_out_apart(const struct advice *advice, uint8_t *steady)
-{
-	if (view_averaged_from(advice->views) && memchr(steady + 1, 1, advice->views->steps.count - 1))
-		steady[0] = 0;
-}
-
 /* A step that waited for a processor for more than a tenth of its time is not steady: the place of the wait is an estimate
  * (advice_waits.c), and caches are cold afterwards. If nearly all steps waited, all count. What the program itself causes belongs to
  * its steps. */
@@ -105,6 +98,39 @@ static bool has_waited(const struct advice *advice, size_t i)
 
 	return (1 - view_waited_own(advice->machine.waited)) * (double)advice->machine.waits[i].waited_ns >
 	       WAITED_MAX * (double)ops_difference(step->end_ns, step->start_ns);
+}
+
+/* A rank that is late in some steps makes these long on all ranks. Two long ones are no chance unless they waited for a processor. */
+#define LATE_MIN 2
+
+static bool has_ranks(const struct advice *advice)
+{
+	bool found = advice->views->has_collectives;
+
+	for (size_t i = 0; !found && i < advice->views->device_events.count; i++)
+		found = advice->views->device_events.items[i].communicates;
+	return found;
+}
+
+/* Returns true if it keeps some. */
+static bool keep_late(const struct advice *advice, uint8_t *steady)
+{
+	size_t steps = advice->views->steps.count, first = 0, late = 0;
+
+	while (first < steps && !steady[first])
+		first++;
+	for (size_t i = first; i < steps; i++)
+		late += !steady[i] && !has_waited(advice, i);
+	for (size_t i = first; late >= LATE_MIN && i < steps; i++)
+		steady[i] |= !has_waited(advice, i);
+	return late >= LATE_MIN;
+}
+
+/* The first step is not steady if means of other surfaces leave it out (derive/steps.c), unless no other one is. */
+static void leave_out_apart(const struct advice *advice, uint8_t *steady)
+{
+	if (view_averaged_from(advice->views) && memchr(steady + 1, 1, advice->views->steps.count - 1))
+		steady[0] = 0;
 }
 
 static void leave_out_waiting(const struct advice *advice, uint8_t *steady)
@@ -235,6 +261,7 @@ static uint8_t *find_steady(const struct advice *advice)
 		steady[i] = advice_steps_length(advice, i) / UNSTEADY <= median_ns[advice->views->steps.items[i].kind];
 	done = done && keep_recurring(advice, calls, steady, &recur);
 	if (done) {
+		recur |= has_ranks(advice) && keep_late(advice, steady);
 		leave_out_apart(advice, steady);
 		leave_out_capturing(advice, steady);
 		/* Longer steps wait more often. Without them the others would not represent the program. */

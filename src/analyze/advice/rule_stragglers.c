@@ -17,13 +17,22 @@
 /* With fewer steps, a rank may be last by chance. */
 #define STEPS_MIN 3
 
+/* A rank that is late in two steps or more, by this share of a step, is so for a reason, even if it is not late in the median step. */
+#define LATE_SHARE 0.2
+#define LATE_STEPS_MIN 2
+
 struct lateness {
 	int64_t *gain_ns;  /* by step: mean wait minus the shortest, which is that of the last rank */
 	int64_t *waits_ns; /* by step: mean wait */
+	uint32_t *last_of; /* by step: rank that was last */
+	int64_t *steps_ns; /* by step: its length on the first rank */
 	int64_t typical_gain_ns, typical_wait_ns; /* medians */
+	int64_t late_ns;   /* sum of the gains of steps in which the worst rank is late, by LATE_SHARE of the step or more */
+	size_t late_steps;
 	size_t steps;
 	size_t *last;    /* by rank: number of steps in which it was last */
-	uint32_t worst;  /* rank with the highest count */
+	int64_t *cost_ns; /* by rank: sum of the gains of these steps */
+	uint32_t worst;   /* rank with the highest cost */
 };
 
 /* Finds the step of that name. Each rank's steps are in order, so a cursor finds most of them at once. */
@@ -57,6 +66,9 @@ static void rule_stragglers_add_step(struct lateness *lateness, const struct adv
 	}
 	lateness->waits_ns[lateness->steps] = sum_ns / (int64_t)ranks->ranks.count;
 	lateness->gain_ns[lateness->steps] = lateness->waits_ns[lateness->steps] - least_ns;
+	lateness->last_of[lateness->steps] = last;
+	lateness->steps_ns[lateness->steps] = first->ns;
+	lateness->cost_ns[last] = ops_sum(lateness->cost_ns[last], lateness->gain_ns[lateness->steps]);
 	lateness->steps++;
 	lateness->last[last]++;
 }
@@ -67,8 +79,14 @@ static void find_lateness(struct lateness *lateness, const struct advice_ranks *
 		if (ranks->ranks.items[0].steps.items[i].steady)
 			rule_stragglers_add_step(lateness, ranks, i);
 	for (uint32_t r = 1; r < ranks->ranks.count; r++)
-		if (lateness->last[r] > lateness->last[lateness->worst])
+		if (lateness->cost_ns[r] > lateness->cost_ns[lateness->worst])
 			lateness->worst = r;
+	for (size_t i = 0; i < lateness->steps; i++) {
+		if (lateness->last_of[i] != lateness->worst || (double)lateness->gain_ns[i] < LATE_SHARE * (double)lateness->steps_ns[i])
+			continue;
+		lateness->late_ns = ops_sum(lateness->late_ns, lateness->gain_ns[i]);
+		lateness->late_steps++;
+	}
 	lateness->typical_gain_ns = ops_sort_to_middle(lateness->gain_ns, lateness->steps);
 	lateness->typical_wait_ns = ops_sort_to_middle(lateness->waits_ns, lateness->steps);
 }
@@ -135,12 +153,20 @@ static bool rule_stragglers_report(const struct advice_ranks *ranks, struct advi
                                    const struct lateness *lateness, const struct excess *excess)
 {
 	const struct rank *late = &ranks->ranks.items[lateness->worst];
-	bool one = lateness->last[lateness->worst] * 10 >= lateness->steps * OFTEN_LAST;
-	double gain_ms = (double)lateness->typical_gain_ns / 1e6, own;
+	double gain_ms = (double)lateness->typical_gain_ns / 1e6, late_ms = (double)lateness->late_ns / 1e6, own;
+	bool sometimes = lateness->late_steps >= LATE_STEPS_MIN && late_ms > 2 * gain_ms * (double)lateness->steps;
+	bool one = sometimes || lateness->last[lateness->worst] * 10 >= lateness->steps * OFTEN_LAST;
 	struct advice_where where[ADVICE_WHERE_MAX];
-	char name[64], detail[160] = "The late rank differs from step to step: distribute the work by its size.", more[128] = "";
-	size_t count = 0;
+	char name[64], detail[192] = "The late rank differs from step to step: distribute the work by its size.", more[128] = "";
+	char waits[128];
+	size_t count = 0, last = lateness->last[lateness->worst];
 
+	snprintf(waits, sizeof(waits), "In the median step, a rank waits %s for others", advice_time((double)lateness->typical_wait_ns / 1e6).text);
+	if (sometimes) {
+		gain_ms = late_ms / (double)lateness->steps;
+		last = lateness->late_steps;
+		snprintf(waits, sizeof(waits), "In these steps, a rank waits %s for others", advice_time(late_ms / (double)last).text);
+	}
 	for (size_t i = 0; one && i < ranks->places.count && count < ADVICE_WHERE_MAX; i++)
 		if (excess[i].ms > gain_ms / 10)
 			where[count++] = advice_place(ranks, excess[i].place);
@@ -148,8 +174,10 @@ static bool rule_stragglers_report(const struct advice_ranks *ranks, struct advi
 	/* The late rank hardly waits. The rest is its share of the average wait. */
 	gain_ms *= 1 + own / (double)(ranks->ranks.count - 1);
 	name_rank(ranks, late, name, sizeof(name));
-	if (one)
+	if (one && count)
 		snprintf(detail, sizeof(detail), "Look at what takes rank %s longer than the others, at these places.", name);
+	else if (one)
+		snprintf(detail, sizeof(detail), "Nothing that was recorded takes rank %s longer than the others: record stacks, or compare its machine.", name);
 	if (count)
 		snprintf(more, sizeof(more), ", and takes %s a step longer than the others at the first place", advice_time(excess[0].ms).text);
 	result->detail = detail;
@@ -159,10 +187,7 @@ static bool rule_stragglers_report(const struct advice_ranks *ranks, struct advi
 	                                                    .confidence = lateness->steps < STEPS_MIN ? ADVICE_UNSURE : ADVICE_LIKELY,
 	                                                    .where_count = count},
 	                            where,
-	                            "Rank %s is the last of %zu in %zu of %zu steps%s. In the median step, a rank waits %s "
-	                            "for others%s.", name,
-	                            ranks->ranks.count, lateness->last[lateness->worst], lateness->steps, more,
-	                            advice_time((double)lateness->typical_wait_ns / 1e6).text,
+	                            "Rank %s is the last of %zu in %zu of %zu steps%s. %s%s.", name, ranks->ranks.count, last, lateness->steps, more, waits,
 	                            own > 0.5 ? "; only the late rank does this work" : "");
 }
 
@@ -176,10 +201,12 @@ static bool rule_stragglers_find(const struct advice_ranks *ranks, struct advice
 	if (ranks->ranks.count < 2)
 		return true;
 	steps = ranks->ranks.items[0].steps.count + 1;
-	lateness = (struct lateness){.last = ops_alloc_zeroed(ranks->ranks.count, sizeof(*lateness.last)),
+	lateness = (struct lateness){.cost_ns = ops_alloc_zeroed(ranks->ranks.count, sizeof(*lateness.cost_ns)), .last = ops_alloc_zeroed(ranks->ranks.count, sizeof(*lateness.last)),
 	                             .gain_ns = ops_alloc_zeroed(steps, sizeof(*lateness.gain_ns)),
-	                             .waits_ns = ops_alloc_zeroed(steps, sizeof(*lateness.waits_ns))};
-	done = lateness.last && lateness.gain_ns && lateness.waits_ns;
+	                             .waits_ns = ops_alloc_zeroed(steps, sizeof(*lateness.waits_ns)),
+	                             .last_of = ops_alloc_zeroed(steps, sizeof(*lateness.last_of)),
+	                             .steps_ns = ops_alloc_zeroed(steps, sizeof(*lateness.steps_ns))};
+	done = lateness.cost_ns && lateness.last && lateness.gain_ns && lateness.waits_ns && lateness.last_of && lateness.steps_ns;
 	if (done)
 		find_lateness(&lateness, ranks);
 	if (lateness.steps) {
@@ -188,16 +215,19 @@ static bool rule_stragglers_find(const struct advice_ranks *ranks, struct advice
 	}
 	ops_free(excess);
 	ops_free(lateness.last);
+	ops_free(lateness.cost_ns);
 	ops_free(lateness.gain_ns);
 	ops_free(lateness.waits_ns);
+	ops_free(lateness.last_of);
+	ops_free(lateness.steps_ns);
 	return done;
 }
 
 const struct advice_rule advice_rule_stragglers = {
 	.id = "uneven-ranks",
 	.title = "Ranks wait for a late rank",
-	.condition = "In collectives, ranks wait for the one that waits least. The places are what it does longer than the "
-		     "others. Confidence is low with fewer than three steps.",
+	.condition = "In collectives, ranks wait for the one that waits least: in the median step, or in two steps or more for a fifth of them. "
+		     "The places are what it does longer than the others. Confidence is low with fewer than three steps.",
 	.gain = "the difference between its step and that of the average rank, or of the others if it alone does this work",
 	.explanation = "A collective ends after the last rank has joined it: the slowest rank determines the step of all.",
 	.advice = "Give all ranks the same amount of work: batches of equal cost (sort by length, equal padding, "

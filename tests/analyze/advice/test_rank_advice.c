@@ -14,6 +14,7 @@
 struct plan {
 	double step_us;
 	double late_us;       /* how much longer rank 1 computes than the others */
+	int late_every;       /* only in the last of so many steps, of 12, which take that much longer; 0: in all of them */
 	int collectives;      /* number of collectives, one after another, each with this many bytes and this transfer time */
 	int elements;
 	double transfer_us;
@@ -42,16 +43,18 @@ static void add_collective(struct device_trace *trace, const struct plan *plan, 
 static void add_rank(struct device_trace *trace, const struct plan *plan, int rank)
 {
 	device_trace_open(trace);
-	for (int step = 0; step < STEPS; step++) {
-		double at = step * plan->step_us, own_us = 200 + (rank == 1 ? plan->late_us : 0), end_us;
+	for (int step = 0; step < (plan->late_every ? 12 : STEPS); step++) {
+		bool is_late = !plan->late_every || step % plan->late_every == plan->late_every - 1;
+		double late_us = is_late ? plan->late_us : 0, own_us = 200 + (rank == 1 ? late_us : 0), end_us;
+		double at = step * plan->step_us + (plan->late_every ? (double)(step / plan->late_every) * plan->late_us : 0);
 
-		device_trace_step(trace, step, at, plan->step_us - 1);
+		device_trace_step(trace, step, at, plan->step_us - 1 + (plan->late_every ? late_us : 0));
 		trace->device_us = at;
 		device_trace_work(trace, rank == 1 && !plan->alike ? "aten::bmm" : "aten::mm", "", "kernel", "gemm_tensorop", "", at,
 		                  own_us - 8);
 		if (plan->overlapped)
 			device_trace_work(trace, "aten::mm", "", "kernel", "gemm_tensorop", "", at + 20, plan->step_us - own_us - 100);
-		end_us = at + 200 + plan->late_us;
+		end_us = at + 200 + late_us;
 		for (int i = 0; i < plan->collectives; i++) {
 			double start_us = i ? end_us : at + own_us;
 
@@ -110,6 +113,20 @@ static void finds_the_late_rank(void **state)
 	assert_non_null(strstr(text, "aten::bmm"));
 	assert_true(finding_ms(text, "tiny-collectives") < 0);
 	assert_true(finding_ms(text, "slow-link") < 0);
+	ops_free(text);
+}
+
+/* In three of twelve steps, which take seven times as long, all wait for a rank. */
+static void finds_the_rank_that_is_sometimes_late(void **state)
+{
+	char *text = advise(&(struct plan){.step_us = 1000, .late_us = 6000, .late_every = 4, .collectives = 1, .elements = 10000000,
+	                                   .transfer_us = 100});
+
+	(void)state;
+	assert_gain(text, "uneven-ranks", 6.0 * 3 / 12);
+	assert_non_null(strstr(text, "Rank 1 is the last of 3 in 3 of 12 steps"));
+	assert_non_null(strstr(text, "In these steps, a rank waits 4.00 ms for others"));
+	assert_non_null(strstr(text, "aten::bmm"));
 	ops_free(text);
 }
 
@@ -246,7 +263,7 @@ static void survives_failures(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(finds_the_late_rank), cmocka_unit_test(shares_out_what_all_do),
+		cmocka_unit_test(finds_the_late_rank), cmocka_unit_test(finds_the_rank_that_is_sometimes_late), cmocka_unit_test(shares_out_what_all_do),
 		cmocka_unit_test(leaves_even_ranks_alone),
 		cmocka_unit_test(finds_little_messages), cmocka_unit_test(finds_slow_links),
 		cmocka_unit_test(finds_exposed_communication), cmocka_unit_test(counts_exposed_communication_once),
