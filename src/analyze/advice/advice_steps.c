@@ -100,7 +100,7 @@ static bool has_waited(const struct advice *advice, size_t i)
 	       WAITED_MAX * (double)ops_difference(step->end_ns, step->start_ns);
 }
 
-/* A rank that is late in some steps makes these long on all ranks. Two long ones are no chance unless they waited for a processor. */
+/* A rank that is late in some steps makes these long on all ranks. Two long ones have a reason, unless they waited for a processor. */
 #define LATE_MIN 2
 
 static bool has_ranks(const struct advice *advice)

@@ -110,7 +110,7 @@ static bool divide_by_samples(struct loading *loading, const struct advice *advi
 	return done;
 }
 
-static bool is_in_process(const struct advice *advice, uint32_t row)
+static bool is_without_workers(const struct advice *advice, uint32_t row)
 {
 	return ops_string_contains(advice_name(advice, row), "_SingleProcess");
 }
@@ -123,7 +123,7 @@ static void rule_loader_find_kind(struct loading *loading, const struct advice *
 	int64_t in_process_ns = 0, others_ns = 0;
 
 	for (uint32_t row = 0; row < events->count; row++) {
-		int64_t *ns = is_in_process(advice, row) ? &in_process_ns : &others_ns;
+		int64_t *ns = is_without_workers(advice, row) ? &in_process_ns : &others_ns;
 
 		if (advice->views->parts[row] == VIEW_LOADER && advice_counts(advice, row) && !is_inner(advice, row))
 			*ns = ops_sum(*ns, advice_host_ns(advice, row));
@@ -134,7 +134,7 @@ static void rule_loader_find_kind(struct loading *loading, const struct advice *
 		if (!(advice->zone[row] & ADVICE_IN_LOADER) || !advice_counts(advice, row))
 			continue;
 		if (advice->views->parts[row] == VIEW_LOADER && !is_inner(advice, row))
-			loading->counts[row] = is_in_process(advice, row) == loading->in_process;
+			loading->counts[row] = is_without_workers(advice, row) == loading->in_process;
 		else
 			loading->counts[row] = events->parent[row] == OPS_NONE || !(advice->zone[events->parent[row]] & ADVICE_IN_LOADER) ||
 			                       loading->counts[events->parent[row]];
