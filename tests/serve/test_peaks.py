@@ -24,7 +24,7 @@ def test_one_peak():
         (counter,) = [each for each in timeline["counters"] if each["unit"] == "bytes"]
         tile = f"{counter['id']}.{timeline['level_max']}.0"
         (piece,) = server.json(f"{address}/timeline/counters", counters=tile)["counters"]
-    assert (counter["label"], device["device"]) == ("cpu memory", "cpu")
+    assert (counter["label"], device["device"]) == ("CPU memory", "cpu")
     assert device["peak"]["before_bytes"] > 0
     assert peak == device["peak"]["bytes"] == views["peaks"]["CPU"] == counter["max"] == max(piece["max"])
     # It counts from the beginning, with memory from before the recording.
