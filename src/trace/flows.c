@@ -14,6 +14,7 @@
 #include <opstrobe/internal/trace.h>
 #include "base/order.h"
 #include "trace/builder.h"
+#include "trace/nests.h"
 #include "trace/table.h"
 
 /* Maximum number of enclosing events to try among those that start together. */
@@ -49,11 +50,6 @@ static bool earlier_flow(const void *context, uint32_t a, uint32_t b)
 	return flows[a].time_ns < flows[b].time_ns;
 }
 
-static bool in_tree(const struct ops_columns *c, size_t row)
-{
-	return !(c->flags[row] & (OPS_EVENT_HIDDEN | OPS_EVENT_ASYNC)) && c->kind[row] != OPS_EVENT_CPU_INSTANT;
-}
-
 /* Walks points and rows in order of time. `open` has the innermost row of each track; events that have ended are not visited
  * again. */
 static void place_flows(const struct ops_columns *c, struct ops_new_flow *flows, size_t count, const uint32_t *order,
@@ -66,7 +62,7 @@ static void place_flows(const struct ops_columns *c, struct ops_new_flow *flows,
 		uint32_t *top = &open[flow->track];
 
 		for (; row < c->count && c->start_ns[row] <= flow->time_ns; row++)
-			if (in_tree(c, row))
+			if (ops_row_nests(c->flags[row], c->kind[row]))
 				open[c->track[row]] = (uint32_t)row;
 		while (*top != OPS_NONE && c->end_ns[*top] < flow->time_ns)
 			*top = c->parent[*top];

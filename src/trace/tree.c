@@ -5,6 +5,7 @@
  */
 #include "base/alloc.h"
 #include "trace/names.h"
+#include "trace/nests.h"
 #include "trace/table.h"
 
 #define OUTSIDE (-1) /* temporary value in `self_ns`: the row is not in the tree */
@@ -45,7 +46,7 @@ static bool find_parents(const struct ops_trace *trace, const struct ops_tree *t
 		tree->flags[row] = flags;
 		tree->parent[row] = OPS_NONE;
 		tree->self_ns[row] = OUTSIDE;
-		if ((flags & OPS_EVENT_HIDDEN) || (c->flags[row] & OPS_EVENT_ASYNC) || c->kind[row] == OPS_EVENT_CPU_INSTANT)
+		if (!ops_row_nests(flags | (c->flags[row] & OPS_EVENT_ASYNC), c->kind[row]))
 			continue;
 		parent = top[c->track[row]];
 		while (parent != OPS_NONE && (start_ns >= c->end_ns[parent] || end_ns > c->end_ns[parent])) {

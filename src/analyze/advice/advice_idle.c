@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/search.h"
 #include "derive/calls.h"
+#include "trace/nests.h"
 
 /* Assumed error between the clocks of host and device. */
 #define SKEW_NS 5000
@@ -83,7 +84,7 @@ static void walk_to(struct walk *walk, int64_t time_ns)
 		uint32_t row = walk->seen;
 
 		if ((walk->calls[events->name[row]] & OPS_CALL_BLOCKS) && walk->advice->views->parts[row] == VIEW_LAUNCH &&
-		    !(events->flags[row] & (OPS_EVENT_HIDDEN | OPS_EVENT_ASYNC)) &&
+		    ops_event_nests(events, row) &&
 		    (walk->sync == OPS_NONE || events->end_ns[row] > events->end_ns[walk->sync]))
 			walk->sync = row;
 	}
