@@ -6,6 +6,7 @@
 
 #include "analyze/advice/advice.h"
 #include "base/text.h"
+#include "trace/nests.h"
 
 void advice_activity_release(struct advice_activity *activity)
 {
@@ -28,7 +29,7 @@ static bool advice_activity_computes(const struct advice *advice, uint32_t row)
 {
 	return advice_is_operator(advice, row) && !(advice->zone[row] & ADVICE_IN_OPERATOR) && advice->views->parts[row] == VIEW_OPERATOR &&
 	       !(advice->views->names[advice->events->name[row]] & (VIEW_NAME_COLLECTIVE | VIEW_NAME_DDP | VIEW_NAME_DP)) &&
-	       !ops_string_starts(advice_name(advice, row), "c10d::") && !(advice->events->flags[row] & (OPS_EVENT_ASYNC | OPS_EVENT_HIDDEN));
+	       !ops_string_starts(advice_name(advice, row), "c10d::") && ops_event_nests(advice->events, row);
 }
 
 static bool find_computation(const struct advice *advice, struct advice_activity *activity)
@@ -48,32 +49,49 @@ static bool find_computation(const struct advice *advice, struct advice_activity
 	return done;
 }
 
-/* Kernels of collectives, or rows of the host if it performs them, as with Gloo. */
-static bool find_collectives(const struct advice *advice, struct advice_activity *activity)
+bool advice_collectives_find(const struct advice *advice, struct advice_collectives *collectives)
 {
 	const struct ops_views *views = advice->views;
-	const struct ops_events *events = advice->events;
 	bool done = true;
 
 	for (size_t i = 0; done && i < views->device_events.count; i++) {
-		uint32_t row = views->device_events.items[i].row;
+		const struct view_device_event *event = &views->device_events.items[i];
 
-		if (views->device_events.items[i].communicates && advice_counts(advice, row))
-			done = ops_intervals_push(&activity->collectives, events->start_ns[row], events->end_ns[row]);
+		if (event->communicates && advice_counts(advice, event->row))
+			done = OPS_ARRAY_APPEND(&collectives->items, ((struct advice_collective){event->row, event->collective}));
 	}
-	for (size_t i = 0, of_device = activity->collectives.count; done && !of_device && i < views->collectives.count; i++) {
-		uint32_t row = views->collectives.items[i].row;
+	if (collectives->items.count)
+		return done;
+	for (uint32_t i = 0; done && i < views->collectives.count; i++)
+		if (advice->step_of[views->collectives.items[i].row] != OPS_NONE)
+			done = OPS_ARRAY_APPEND(&collectives->items, ((struct advice_collective){views->collectives.items[i].row, i}));
+	return done;
+}
 
-		if (advice->step_of[row] != OPS_NONE)
-			done = ops_intervals_push(&activity->collectives, events->start_ns[row], events->end_ns[row]);
+void advice_collectives_release(struct advice_collectives *collectives)
+{
+	OPS_ARRAY_RELEASE(&collectives->items);
+}
+
+static bool add_collectives(const struct advice *advice, struct advice_activity *activity)
+{
+	const struct ops_events *events = advice->events;
+	struct advice_collectives collectives = {0};
+	bool done = advice_collectives_find(advice, &collectives);
+
+	for (size_t i = 0; done && i < collectives.items.count; i++) {
+		uint32_t row = collectives.items.items[i].row;
+
+		done = ops_intervals_push(&activity->collectives, events->start_ns[row], events->end_ns[row]);
 	}
 	ops_intervals_sort(&activity->collectives);
+	advice_collectives_release(&collectives);
 	return done;
 }
 
 bool advice_activity_find(const struct advice *advice, struct advice_activity *activity)
 {
-	return find_computation(advice, activity) && find_collectives(advice, activity) &&
+	return find_computation(advice, activity) && add_collectives(advice, activity) &&
 	       ops_intervals_subtract(&activity->collectives, &activity->compute, &activity->exposed) &&
 	       ops_intervals_subtract(&activity->backward, &activity->collectives, &activity->alone);
 }

@@ -162,32 +162,22 @@ static bool advice_ranks_add_collective(struct gathering *gathering, uint32_t ro
 	                  &collective->place);
 }
 
-/* Gathers kernels of collectives, or rows of the host if it performs them itself, as with Gloo. */
 static bool gather_collectives(struct gathering *gathering)
 {
-	struct advice *advice = gathering->advice;
-	const struct ops_views *views = advice->views;
-	bool done = true;
+	const struct ops_views *views = gathering->advice->views;
+	struct advice_collectives found = {0};
+	bool done = advice_collectives_find(gathering->advice, &found);
 
-	for (size_t i = 0; done && i < views->device_events.count; i++) {
-		const struct view_device_event *event = &views->device_events.items[i];
-		const struct view_collective *collective;
-		int64_t bytes = ops_message_bytes(advice->trace, event->row);
+	for (size_t i = 0; done && i < found.items.count; i++) {
+		uint32_t row = found.items.items[i].row, number = found.items.items[i].number;
+		const struct view_collective *collective = number == OPS_NONE ? NULL : &views->collectives.items[number];
+		bool on_device = !collective || collective->row != row;
+		int64_t bytes = on_device ? ops_message_bytes(gathering->advice->trace, row) : 0;
 
-		if (!event->communicates || !advice_counts(advice, event->row))
-			continue;
-		collective = event->collective == OPS_NONE ? NULL : &views->collectives.items[event->collective];
-		done = advice_ranks_add_collective(gathering, event->row, collective ? collective->row : OPS_NONE,
+		done = advice_ranks_add_collective(gathering, row, on_device && collective ? collective->row : OPS_NONE,
 		                                   bytes || !collective ? bytes : collective->bytes);
 	}
-	if (gathering->rank->collectives.count)
-		return done;
-	for (size_t i = 0; done && i < views->collectives.count; i++) {
-		const struct view_collective *collective = &views->collectives.items[i];
-
-		if (advice->step_of[collective->row] != OPS_NONE)
-			done = advice_ranks_add_collective(gathering, collective->row, OPS_NONE, collective->bytes);
-	}
+	advice_collectives_release(&found);
 	return done;
 }
 
