@@ -21,18 +21,21 @@
 #define LATE_SHARE 0.2
 #define LATE_STEPS_MIN 2
 
+/* How often a rank was last, and what that cost. */
+struct last_rank {
+	size_t steps;
+	int64_t gain_ns;   /* sum of the gains of these steps */
+	size_t late_steps; /* those of them in which it was late by LATE_SHARE of the step or more */
+	int64_t late_ns;   /* sum of their gains */
+};
+
 struct lateness {
 	int64_t *gain_ns;  /* by step: mean wait minus the shortest, which is that of the last rank */
 	int64_t *waits_ns; /* by step: mean wait */
-	uint32_t *last_of; /* by step: rank that was last */
-	int64_t *steps_ns; /* by step: its length on the first rank */
 	int64_t typical_gain_ns, typical_wait_ns; /* medians */
-	int64_t late_ns;   /* sum of the gains of steps in which the worst rank is late, by LATE_SHARE of the step or more */
-	size_t late_steps;
 	size_t steps;
-	size_t *last;    /* by rank: number of steps in which it was last */
-	int64_t *cost_ns; /* by rank: sum of the gains of these steps */
-	uint32_t worst;   /* rank with the highest cost */
+	struct last_rank *last; /* by rank */
+	uint32_t worst;         /* rank whose steps cost most */
 };
 
 /* Finds the step of that name. Each rank's steps are in order, so a cursor finds most of them at once. */
@@ -45,6 +48,16 @@ static const struct rank_step *step_of(const struct rank *rank, uint32_t name, s
 			return step->steady ? step : NULL;
 	}
 	return NULL;
+}
+
+static void count_last(struct last_rank *last, int64_t gain_ns, int64_t step_ns)
+{
+	bool is_late = (double)gain_ns >= LATE_SHARE * (double)step_ns;
+
+	last->steps++;
+	last->gain_ns = ops_sum(last->gain_ns, gain_ns);
+	last->late_steps += is_late;
+	last->late_ns = ops_sum(last->late_ns, is_late ? gain_ns : 0);
 }
 
 static void rule_stragglers_add_step(struct lateness *lateness, const struct advice_ranks *ranks, size_t number)
@@ -64,13 +77,10 @@ static void rule_stragglers_add_step(struct lateness *lateness, const struct adv
 			last = r;
 		}
 	}
+	count_last(&lateness->last[last], sum_ns / (int64_t)ranks->ranks.count - least_ns, first->ns);
 	lateness->waits_ns[lateness->steps] = sum_ns / (int64_t)ranks->ranks.count;
 	lateness->gain_ns[lateness->steps] = lateness->waits_ns[lateness->steps] - least_ns;
-	lateness->last_of[lateness->steps] = last;
-	lateness->steps_ns[lateness->steps] = first->ns;
-	lateness->cost_ns[last] = ops_sum(lateness->cost_ns[last], lateness->gain_ns[lateness->steps]);
 	lateness->steps++;
-	lateness->last[last]++;
 }
 
 static void find_lateness(struct lateness *lateness, const struct advice_ranks *ranks)
@@ -79,14 +89,8 @@ static void find_lateness(struct lateness *lateness, const struct advice_ranks *
 		if (ranks->ranks.items[0].steps.items[i].steady)
 			rule_stragglers_add_step(lateness, ranks, i);
 	for (uint32_t r = 1; r < ranks->ranks.count; r++)
-		if (lateness->cost_ns[r] > lateness->cost_ns[lateness->worst])
+		if (lateness->last[r].gain_ns > lateness->last[lateness->worst].gain_ns)
 			lateness->worst = r;
-	for (size_t i = 0; i < lateness->steps; i++) {
-		if (lateness->last_of[i] != lateness->worst || (double)lateness->gain_ns[i] < LATE_SHARE * (double)lateness->steps_ns[i])
-			continue;
-		lateness->late_ns = ops_sum(lateness->late_ns, lateness->gain_ns[i]);
-		lateness->late_steps++;
-	}
 	lateness->typical_gain_ns = ops_sort_to_middle(lateness->gain_ns, lateness->steps);
 	lateness->typical_wait_ns = ops_sort_to_middle(lateness->waits_ns, lateness->steps);
 }
@@ -153,18 +157,18 @@ static bool rule_stragglers_report(const struct advice_ranks *ranks, struct advi
                                    const struct lateness *lateness, const struct excess *excess)
 {
 	const struct rank *late = &ranks->ranks.items[lateness->worst];
-	double gain_ms = (double)lateness->typical_gain_ns / 1e6, late_ms = (double)lateness->late_ns / 1e6, own;
-	bool sometimes = lateness->late_steps >= LATE_STEPS_MIN && late_ms > 2 * gain_ms * (double)lateness->steps;
-	bool one = sometimes || lateness->last[lateness->worst] * 10 >= lateness->steps * OFTEN_LAST;
+	const struct last_rank *worst = &lateness->last[lateness->worst];
+	double gain_ms = (double)lateness->typical_gain_ns / 1e6, late_ms = (double)worst->late_ns / 1e6, own;
+	bool sometimes = worst->late_steps >= LATE_STEPS_MIN && late_ms > 2 * gain_ms * (double)lateness->steps;
+	bool one = sometimes || worst->steps * 10 >= lateness->steps * OFTEN_LAST;
 	struct advice_where where[ADVICE_WHERE_MAX];
 	char name[64], detail[192] = "The late rank differs from step to step: distribute the work by its size.", more[128] = "";
 	char waits[128];
-	size_t count = 0, last = lateness->last[lateness->worst];
+	size_t count = 0, last = sometimes ? worst->late_steps : worst->steps;
 
 	snprintf(waits, sizeof(waits), "In the median step, a rank waits %s for others", advice_time((double)lateness->typical_wait_ns / 1e6).text);
 	if (sometimes) {
 		gain_ms = late_ms / (double)lateness->steps;
-		last = lateness->late_steps;
 		snprintf(waits, sizeof(waits), "In these steps, a rank waits %s for others", advice_time(late_ms / (double)last).text);
 	}
 	for (size_t i = 0; one && i < ranks->places.count && count < ADVICE_WHERE_MAX; i++)
@@ -201,12 +205,10 @@ static bool rule_stragglers_find(const struct advice_ranks *ranks, struct advice
 	if (ranks->ranks.count < 2)
 		return true;
 	steps = ranks->ranks.items[0].steps.count + 1;
-	lateness = (struct lateness){.cost_ns = ops_alloc_zeroed(ranks->ranks.count, sizeof(*lateness.cost_ns)), .last = ops_alloc_zeroed(ranks->ranks.count, sizeof(*lateness.last)),
+	lateness = (struct lateness){.last = ops_alloc_zeroed(ranks->ranks.count, sizeof(*lateness.last)),
 	                             .gain_ns = ops_alloc_zeroed(steps, sizeof(*lateness.gain_ns)),
-	                             .waits_ns = ops_alloc_zeroed(steps, sizeof(*lateness.waits_ns)),
-	                             .last_of = ops_alloc_zeroed(steps, sizeof(*lateness.last_of)),
-	                             .steps_ns = ops_alloc_zeroed(steps, sizeof(*lateness.steps_ns))};
-	done = lateness.cost_ns && lateness.last && lateness.gain_ns && lateness.waits_ns && lateness.last_of && lateness.steps_ns;
+	                             .waits_ns = ops_alloc_zeroed(steps, sizeof(*lateness.waits_ns))};
+	done = lateness.last && lateness.gain_ns && lateness.waits_ns;
 	if (done)
 		find_lateness(&lateness, ranks);
 	if (lateness.steps) {
@@ -215,11 +217,8 @@ static bool rule_stragglers_find(const struct advice_ranks *ranks, struct advice
 	}
 	ops_free(excess);
 	ops_free(lateness.last);
-	ops_free(lateness.cost_ns);
 	ops_free(lateness.gain_ns);
 	ops_free(lateness.waits_ns);
-	ops_free(lateness.last_of);
-	ops_free(lateness.steps_ns);
 	return done;
 }
 
