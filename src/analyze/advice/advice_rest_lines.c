@@ -252,16 +252,18 @@ static bool rest_add_row(struct rest_lines *lines, uint32_t row)
 	lines->group_of[row] = number;
 	group = &lines->groups.items[number];
 	if (self_ns > 0) {
+		enum advice_rest_kind kind = rest_kind_of(lines, row);
+
 		device_ns = device_ns < self_ns ? device_ns : self_ns;
 		waits_ns = (double)advice->stalled_self_ns[row] < self_ns - device_ns ? (double)advice->stalled_self_ns[row] : self_ns - device_ns;
 		exposed_ns = fmax(0, exposed_in_row(lines, row, self_ns - device_ns) - waits_ns);
 		self_ns -= device_ns + waits_ns + exposed_ns;
 		add_time(group, REST_DEVICE, lines->times.part[row] * device_ns);
 		add_time(group, REST_COMMUNICATION, lines->times.part[row] * exposed_ns);
-		add_time(group, rest_kind_of(lines, row), lines->times.part[row] * self_ns);
+		add_time(group, kind, lines->times.part[row] * self_ns);
 		if (operator == OPS_NONE) {
 			group->open_ns[REST_COMMUNICATION] += lines->times.part[row] * exposed_ns;
-			group->open_ns[rest_kind_of(lines, row)] += lines->times.part[row] * self_ns;
+			group->open_ns[kind] += lines->times.part[row] * self_ns;
 		}
 	}
 	find_longest(lines, group, row);

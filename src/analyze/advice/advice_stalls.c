@@ -27,11 +27,17 @@ static bool find_first_stacks(struct stalls *stalls)
 {
 	const struct ops_python_samples *samples = &stalls->advice->samples;
 
-	stalls->first_stack = ops_alloc_zeroed(stalls->states.threads.count + 1, sizeof(*stalls->first_stack));
+	stalls->first_stack = ops_realloc_array(NULL, stalls->states.threads.count + 1, sizeof(*stalls->first_stack));
 	for (size_t i = 0; stalls->first_stack && i < stalls->states.threads.count; i++)
-		while (stalls->first_stack[i] < samples->samples.count &&
-		       samples->samples.items[stalls->first_stack[i]].tid != stalls->states.threads.items[i].tid)
-			stalls->first_stack[i]++;
+		stalls->first_stack[i] = samples->samples.count;
+	/* Samples are grouped by thread. */
+	for (size_t n = samples->samples.count; stalls->first_stack && n-- > 0;) {
+		int64_t tid = samples->samples.items[n].tid;
+
+		for (size_t i = 0; (!n || samples->samples.items[n - 1].tid != tid) && i < stalls->states.threads.count; i++)
+			if (stalls->states.threads.items[i].tid == tid)
+				stalls->first_stack[i] = n;
+	}
 	return stalls->first_stack;
 }
 

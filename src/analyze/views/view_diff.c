@@ -103,7 +103,7 @@ static bool push_derived(const struct view_diff_tree *side, uint32_t track, stru
 	return true;
 }
 
-/* Collects the contents of all steps, or of the main thread if there are no steps. A step in another one is a part of it. */
+/* Collects the contents of all steps, or of the main thread without steps. A step in another one is a part of it. */
 static bool root_list(const struct view_diff_tree *side, struct list *list)
 {
 	const struct ops_views *views = side->views;

@@ -14,7 +14,7 @@
 struct plan {
 	double step_us;
 	double late_us;       /* how much longer rank 1 computes than the others */
-	int late_every;       /* only in the last of so many steps, of 12, which take that much longer; 0: in all of them */
+	int late_every;       /* only in each step with a number divisible by this, of 12, which then takes that much longer; 0: in all of them */
 	int collectives;      /* number of collectives, one after another, each with this many bytes and this transfer time */
 	int elements;
 	double transfer_us;
