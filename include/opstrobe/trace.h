@@ -204,7 +204,7 @@ struct ops_module {
 	                      * torch.compile) has the path of the module that it wraps */
 	uint32_t parent;     /* index of the module that contains it, always lower; OPS_NONE: none */
 	uint32_t number;     /* "Python module id" of its rows, OPS_NONE if it was not called */
-	uint32_t unused;
+	uint32_t unique_path; /* the path, after the name of the root if modules of several roots have the same path: "Decoder.net.0" */
 	uint64_t address;
 	uint64_t parameter_count; /* elements of the parameters of the module and its descendants; shared parameters count once */
 	uint64_t parameter_bytes;

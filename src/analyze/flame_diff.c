@@ -96,7 +96,7 @@ static bool flame_diff_map_modules(struct ops_flame *diff, const struct ops_trac
 	bool done = true;
 
 	for (size_t i = 0; done && i < count; i++) {
-		struct ops_string path = ops_trace_string(trace, modules[i].path), name = ops_trace_string(trace, modules[i].name);
+		struct ops_string path = ops_trace_string(trace, modules[i].unique_path), name = ops_trace_string(trace, modules[i].name);
 		uint32_t *to = &mapped[modules[i].name], path_name;
 
 		if (!name.size || !path.size)

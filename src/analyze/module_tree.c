@@ -29,7 +29,7 @@ static bool add_known_modules(struct ops_module_tree *tree)
 			return false;
 		*row = (struct ops_module_row){
 			.name = ops_trace_string(tree->trace, modules[i].name),
-			.path = ops_trace_string(tree->trace, modules[i].path),
+			.path = ops_trace_string(tree->trace, modules[i].unique_path),
 			.class_name = ops_trace_string(tree->trace, modules[i].class_name),
 			.module = (uint32_t)i,
 			.parent = modules[i].parent,

@@ -79,7 +79,7 @@ struct ops_string ops_module_of_call(const struct ops_trace *trace, size_t row)
 	const struct ops_module *modules = ops_trace_modules(trace, &count);
 
 	if (events->module && events->module[row] < count)
-		return ops_trace_string(trace, modules[events->module[row]].path);
+		return ops_trace_string(trace, modules[events->module[row]].unique_path);
 	return ops_module_path(ops_trace_string(trace, events->name[row]));
 }
 

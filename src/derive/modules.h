@@ -24,7 +24,7 @@ struct ops_string ops_module_path(struct ops_string name);
 struct ops_string ops_module_class(struct ops_string name);
 /* Returns whether the trace has the paths of modules in the program. */
 bool ops_has_module_paths(const struct ops_trace *trace);
-/* Returns the name of a call's module: its path in the program ("blocks.0.attn") if a recording knows it, else the path
+/* Returns the name of a call's module: its unique path in the program ("blocks.0.attn") if a recording knows it, else the path
  * in the call's name. */
 struct ops_string ops_module_of_call(const struct ops_trace *trace, size_t row);
 

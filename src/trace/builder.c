@@ -11,6 +11,7 @@
 #include "base/fault.h"
 #include "base/order.h"
 #include "trace/inputs.h"
+#include "trace/module_paths.h"
 #include "trace/table.h"
 
 /* The top bit of a 32-bit number distinguishes memory records from function events (opstrobe/analyze.h). */
@@ -632,7 +633,7 @@ static bool complete(struct ops_builder *builder)
 	fill_end_tracks(&trace->columns);
 	if (builder->failed || !sort_events(builder) || !sort_records(trace))
 		return false;
-	if (connect_events(builder))
+	if (connect_events(builder) && (!trace->modules.count || ops_module_paths_find(trace)))
 		return true;
 	trace->links.count = links;
 	return false;

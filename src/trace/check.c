@@ -339,7 +339,7 @@ static enum ops_code check_module(const struct ops_trace *trace, size_t i, struc
 	const struct ops_module *module = &trace->modules.items[i];
 	size_t strings = trace->strings.count;
 
-	if (module->name >= strings || module->class_name >= strings || module->path >= strings)
+	if (module->name >= strings || module->class_name >= strings || module->path >= strings || module->unique_path >= strings)
 		return ops_fault(error, OPS_CORRUPT, "module %zu: a text is not a string of the trace", i);
 	if (module->parent != OPS_NONE && module->parent >= i)
 		return ops_fault(error, OPS_CORRUPT, "module %zu: parent is not above it", i);

@@ -59,6 +59,48 @@ static void bad_ones_are_found(void **state)
 	ops_trace_unref(trace);
 }
 
+static void assert_paths(const char *const (*texts)[2], const uint32_t *parents, size_t count, const char *const *expected)
+{
+	struct ops_builder *builder = ops_builder_new();
+	struct ops_trace *trace = NULL;
+
+	assert_non_null(builder);
+	for (size_t i = 0; i < count; i++)
+		modules_add(builder, texts[i][0], 0, "Class", texts[i][1], parents[i], 0, 0);
+	assert_int_equal(ops_builder_finish(builder, &trace, NULL), OPS_OK);
+	assert_int_equal(ops_trace_check(trace, NULL), OPS_OK);
+	for (size_t i = 0; i < count; i++) {
+		struct ops_string path = ops_trace_string(trace, trace->modules.items[i].unique_path);
+
+		assert_int_equal(path.size, strlen(expected[i]));
+		assert_memory_equal(path.bytes, expected[i], path.size);
+	}
+	ops_trace_unref(trace);
+}
+
+/* Paths begin with the name of the root where modules of several roots have the same path. */
+static void paths_of_several_models(void **state)
+{
+	static const char *const classes[][2] = {
+		{"nn.Module: Enc_0", "Enc"}, {"nn.Module: Linear_0", "net"}, {"nn.Module: Dec_0", "Dec"},
+		{"nn.Module: Linear_1", "net"}, {"nn.Module: Head_0", "Head"}, {"nn.Module: Linear_2", "out"},
+		{"nn.Module: ReLU_0", "ReLU"}, {"nn.Module: ReLU_1", "ReLU"}};
+	static const uint32_t class_parents[] = {OPS_NONE, 0, OPS_NONE, 2, OPS_NONE, 4, OPS_NONE, OPS_NONE};
+	static const char *const of_classes[] = {"Enc", "Enc.net", "Dec", "Dec.net", "Head", "out", "ReLU", "ReLU"};
+	static const char *const numbers[][2] = {{"nn.Module: Sequential_0", "Sequential"}, {"nn.Module: Linear_0", "0"},
+	                                         {"nn.Module: Sequential_1", "Sequential"}, {"nn.Module: Linear_1", "0"}};
+	static const uint32_t number_parents[] = {OPS_NONE, 0, OPS_NONE, 2};
+	static const char *const of_numbers[] = {"Sequential_0", "Sequential_0.0", "Sequential_1", "Sequential_1.0"};
+	static const char *const ranks[][2] = {{"nn.Module: Net_0", "Net"}, {"nn.Module: Linear_0", "fc"},
+	                                       {"nn.Module: Net_0", "Net"}, {"nn.Module: Linear_0", "fc"}};
+	static const char *const of_ranks[] = {"Net", "fc", "Net", "fc"};
+
+	(void)state;
+	assert_paths(classes, class_parents, 8, of_classes);
+	assert_paths(numbers, number_parents, 4, of_numbers);
+	assert_paths(ranks, number_parents, 4, of_ranks);
+}
+
 static void packed_and_unpacked(void **state)
 {
 	struct ops_trace *trace = modules_trace(), *again = NULL;
@@ -141,6 +183,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(bad_ones_are_found),
+		cmocka_unit_test(paths_of_several_models),
 		cmocka_unit_test(packed_and_unpacked),
 		cmocka_unit_test(joined),
 		cmocka_unit_test(without_memory),
