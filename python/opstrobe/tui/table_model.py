@@ -7,7 +7,7 @@ Rows are those of a finished table: operators, modules, lines. The filter is tha
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,7 +26,8 @@ _UNITS: dict[str, dict[str, float]] = {
     "share": {"%": 0.01},
     "pct": {"%": 1},
 }  # fmt: skip
-_WORD = re.compile(r'(-?)(?:"([^"]*)"?|(\S+))')
+# Text in quotes, a comparison, which may have spaces around its sign, or any other word.
+_WORD = re.compile(r'(-?)(?:"([^"]*)"?|([^\W\d]+\s*(?:<=|>=|=|<|>)\s*-?\d\S*|[^\W\d]+\s+(?:<=|>=|=|<|>)\s*$|\S+))')
 _COMPARISON = re.compile(r"([^\W\d]+)(<=|>=|=|<|>)(.*)")
 _NUMBER = re.compile(r"(-?\d+(?:\.\d+)?)(.*)")
 _OPERATORS: dict[str, Callable[[float, float], bool]] = {
@@ -61,7 +62,7 @@ class FilterError(ValueError):
 
 def parse_filter(text: str, columns: Sequence[Column]) -> Test:
     """Parses words that the row contains, `-word` for words that it must not contain, and comparisons by the start of a
-    column's name, such as `calls>10` and `self>=1.5ms`.
+    column's name, or of a word of its title, such as `calls>10` and `self >= 1.5ms`.
 
     Raises FilterError for an invalid comparison.
     """
@@ -71,7 +72,7 @@ def parse_filter(text: str, columns: Sequence[Column]) -> Test:
 
 def _parse_word(minus: str, quoted: str | None, plain: str | None, columns: Sequence[Column]) -> Test:
     word = (plain if quoted is None else quoted) or ""
-    test = (_comparison(word, columns) if quoted is None else None) or _holds(word, columns)
+    test = (_comparison("".join(word.split()), columns) if quoted is None else None) or _holds(word, columns)
     return (lambda row: not test(row)) if minus else test
 
 
@@ -87,18 +88,19 @@ def _comparison(word: str, columns: Sequence[Column]) -> Test | None:
         return None
     name, operator, right = match.groups()
     figures = [column for column in columns if not column.is_text]
-    column = next((each for each in figures if _is_named(each, name)), None)
+    column = _named(figures, name)
     number = _NUMBER.fullmatch(right)
     if column is None:
         if not number or not re.fullmatch(r"[^\W\d]*%?", number[2]):
             return None  # "kernel<4,": part of a name
         raise FilterError(
-            f"No column '{name}' with figures (choose from {', '.join(each.id for each in figures)}). "
+            f"No column '{name}' with figures (choose from {_titles(figures)}). "
             "Put text that contains < or > in quotes."
         )
     if not number:
         example = "1ms" if column.kind in ("us", "ns") else "10"
-        raise FilterError(f"'{right}' is not a number: write for example {column.id}>{example}.")
+        wrong = f"'{right}' is not a number" if right else f"'{word}' has no number"
+        raise FilterError(f"{wrong}: write for example {_titles([column])}>{example}.")
     return _compare(column, _OPERATORS[operator], _limit(column, number[1], number[2], right))
 
 
@@ -120,11 +122,32 @@ def _compare(column: Column, holds: Callable[[float, float], bool], limit: float
     return test
 
 
-def _is_named(column: Column, name: str) -> bool:
-    """Returns whether the column's id or title, whose words may be in either order, begins with this name."""
-    wanted = name.lower().replace("_", "")
-    names = (column.id.replace("_", ""), column.title.replace(" ", ""), "".join(reversed(column.title.split())))
-    return any(text.lower().startswith(wanted) for text in names)
+def _plain(text: str) -> str:
+    return text.lower().replace("_", "").replace(" ", "")
+
+
+def _named(columns: Sequence[Column], name: str) -> Column | None:
+    """The first column whose id or title, with its words in either order, begins with this name; else the first with such a word in
+    its title."""
+    wanted = _plain(name)
+
+    def has(texts: Iterable[str]) -> bool:
+        return any(_plain(text).startswith(wanted) for text in texts)
+
+    for column in columns:
+        if has((column.id, column.title, "".join(reversed(column.title.split())))):
+            return column
+    return next((column for column in columns if has(_endings(column.title))), None)
+
+
+def _endings(title: str) -> list[str]:
+    words = title.split()
+    return [" ".join(words[i:]) for i in range(len(words))]
+
+
+def _titles(columns: Sequence[Column]) -> str:
+    """The titles as a filter takes them."""
+    return ", ".join(column.title.replace(" ", "_") for column in columns)
 
 
 def sort_rows(rows: Sequence[Row], column: Column | None, descending: bool) -> list[Row]:

@@ -87,16 +87,23 @@ const UNITS: Record<string, Partial<Record<string, number>>> = {
 	pct: { "%": 1 },
 };
 
+/** A word: text in quotes, a comparison, which may have spaces around its sign, or any other. */
+const WORD = /(-?)(?:"([^"]*)"?|([\p{L}_]+\s*(?:<=|>=|=|<|>)\s*-?\d\S*|[\p{L}_]+\s+(?:<=|>=|=|<|>)\s*$|\S+))/gu;
+
+function unspaced(word: string): string {
+	return word.replace(/\s+/g, "");
+}
+
 /**
  * Parses a filter: words that the row must contain, ignoring case; `-word` for rows without it; `calls>10`,
- * `self>=1.5ms`, `size<2MB` for figures, by the beginning of a column's id or title. "Words in quotes" stay together.
+ * `self>=1.5ms`, `size<2MB` for figures, by the beginning of a column's id or title, or of a word of its title. "Words in quotes" stay together.
  */
 export function parseFilter<R>(text: string, columns: readonly Column<R>[]): Test<R> {
 	const tests: Test<R>[] = [];
-	for (const match of text.matchAll(/(-?)(?:"([^"]*)"?|(\S+))/g)) {
+	for (const match of text.matchAll(WORD)) {
 		const word = match[2] ?? match[3] ?? "";
 		if (word === "") continue;
-		const test = (match[2] === undefined ? comparison(word, columns) : undefined) ?? holds(word, columns);
+		const test = (match[2] === undefined ? comparison(unspaced(word), columns) : undefined) ?? holds(word, columns);
 		tests.push(match[1] ? (row) => !test(row) : test);
 	}
 	return (row) => tests.every((test) => test(row));
@@ -107,18 +114,21 @@ const COMPARISON = /^([\p{L}_ ]+)(<=|>=|=|<|>)(.*)$/u;
 /** Returns why a comparison in a filter is invalid, in a sentence; undefined if there is no error. */
 export function filterProblem<R>(text: string, columns: readonly Column<R>[]): string | undefined {
 	const figures = columns.filter((column) => column.kind !== "text" && column.kind !== "flag");
-	for (const match of text.matchAll(/(-?)(?:"([^"]*)"?|(\S+))/g)) {
-		const word = match[3] ?? "";
+	for (const match of text.matchAll(WORD)) {
+		const word = unspaced(match[3] ?? "");
 		const [, name = "", , right = ""] = COMPARISON.exec(word) ?? [];
 		if (name === "" || comparison(word, columns)) continue;
-		const column = figures.find((each) => named(each, name));
+		const column = named(figures, name);
 		const [, number, unit = ""] = /^(-?\d+(?:\.\d+)?)(.*)$/.exec(right) ?? [];
 		const choices = Object.keys((column && UNITS[column.kind]) ?? {});
 		if (!column) {
 			if (number === undefined || !/^[\p{L}%]*$/u.test(unit)) continue; // "kernel<4,": part of a name
-			return `No column '${name}' with figures (choose from ${figures.map((each) => each.id).join(", ")}). Put text that contains < or > in quotes.`;
+			return `No column '${name}' with figures (choose from ${titles(figures)}). Put text that contains < or > in quotes.`;
 		}
-		if (number === undefined) return `'${right}' is not a number: write for example ${column.id}>${column.kind === "us" ? "1ms" : "10"}.`;
+		if (number === undefined) {
+			const example = `${column.title.replaceAll(" ", "_")}>${column.kind === "us" ? "1ms" : "10"}`;
+			return `${right ? `'${right}' is not a number` : `'${word}' has no number`}: write for example ${example}.`;
+		}
 		return choices.length > 0 ? `Invalid unit '${unit}' (choose from ${choices.join(", ")}).` : `'${column.title}' has no unit, but '${right}' has one.`;
 	}
 	return undefined;
@@ -134,7 +144,10 @@ function comparison<R>(word: string, columns: readonly Column<R>[]): Test<R> | u
 	const match = /^([\p{L}_ ]+)(<=|>=|=|<|>)(-?\d+(?:\.\d+)?)([\p{L}%]*)$/u.exec(word);
 	if (!match) return undefined;
 	const [, name = "", operator, number, unit = ""] = match;
-	const column = columns.find((each) => each.kind !== "text" && named(each, name));
+	const column = named(
+		columns.filter((each) => each.kind !== "text"),
+		name,
+	);
 	if (!column) return undefined;
 	const factor = unit === "" ? 1 : UNITS[column.kind]?.[unit.toLowerCase()];
 	if (factor === undefined) return undefined;
@@ -157,11 +170,20 @@ function comparison<R>(word: string, columns: readonly Column<R>[]): Test<R> | u
 	};
 }
 
-/** Returns whether the column's id or title, whose words may be in either order, begins with this name. */
-function named<R>(column: Column<R>, name: string): boolean {
-	const wanted = name.toLowerCase().replace(/[_ ]/g, "");
-	const reversed = column.title.split(" ").reverse().join("");
-	return [column.id, column.title, reversed].some((text) => text.toLowerCase().replace(/[_ ]/g, "").startsWith(wanted));
+/** Returns the first column whose id or title, with its words in either order, begins with this name; else the first with such a word in its title. */
+function named<R>(columns: readonly Column<R>[], name: string): Column<R> | undefined {
+	const plain = (text: string) => text.toLowerCase().replace(/[_ ]/g, "");
+	const wanted = plain(name);
+	const has = (texts: string[]) => texts.some((text) => plain(text).startsWith(wanted));
+	return (
+		columns.find(({ id, title }) => has([id, title, title.split(" ").reverse().join("")])) ??
+		columns.find(({ title }) => has(title.split(" ").map((_, i, words) => words.slice(i).join(""))))
+	);
+}
+
+/** Returns the titles as a filter takes them. */
+function titles<R>(columns: readonly Column<R>[]): string {
+	return columns.map(({ title }) => title.replaceAll(" ", "_")).join(", ");
 }
 
 /** Returns the figure of a group in a column. */

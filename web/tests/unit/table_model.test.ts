@@ -40,6 +40,8 @@ test("F27: a filter takes words in any case, leaves out, and compares figures wi
 	expect(filtered("size>=4KiB")).toEqual(["aten::add", 'Add, "quoted"']);
 	expect(filtered("-size>0")).toEqual(["conv10", "conv9"]);
 	expect(filtered("nothing>5")).toEqual([]); // no such column: words
+	expect(filtered("self > 1ms")).toEqual(["aten::add"]);
+	expect(filtered("add -size >=4KiB")).toEqual([]);
 	expect(filtered("   ")).toHaveLength(rows.length);
 	expect(filtered('"')).toHaveLength(rows.length);
 });
@@ -48,8 +50,20 @@ test("a filter says what is wrong with a comparison", () => {
 	expect(filterProblem("self>1ms -size<2MB add", columns)).toBe(undefined);
 	expect(filterProblem("void reduce_kernel<4, float>(int)", columns)).toBe(undefined); // a name
 	expect(filterProblem('"nothing>5"', columns)).toBe(undefined);
-	expect(filterProblem("nothing>5", columns)).toMatch("No column 'nothing' with figures (choose from self, size)");
-	expect(filterProblem("self>abc", columns)).toMatch("'abc' is not a number");
+	expect(filterProblem("nothing>5", columns)).toMatch("No column 'nothing' with figures (choose from Self_CPU, Size)");
+	expect(filterProblem("self>abc", columns)).toMatch("'abc' is not a number: write for example Self_CPU>1ms");
+	expect(filterProblem("nothing > 5", columns)).toMatch("No column 'nothing' with figures");
+	expect(filterProblem("self>", columns)).toMatch("'self>' has no number");
+	expect(filterProblem("self >", columns)).toMatch("'self>' has no number");
+});
+
+test("a comparison names a column by any word of its title", () => {
+	const us = (id: string, title: string, factor: number): Column<Row> => ({ id, title, kind: "us", value: (row) => row.us && row.us * factor });
+	const several = [us("self", "Self CPU", 1), us("host_total", "CPU total", 2), us("host", "Mean CPU time", 3)];
+	expect(names(rows.filter(parseFilter("self>=1.5ms", several)))).toEqual(["aten::add"]);
+	expect(names(rows.filter(parseFilter("total=40", several)))).toEqual(['Add, "quoted"', "conv10", "conv9"]);
+	expect(names(rows.filter(parseFilter("cpu_total=40", several)))).toEqual(['Add, "quoted"', "conv10", "conv9"]);
+	expect(names(rows.filter(parseFilter("cpu_time=60", several)))).toEqual(['Add, "quoted"', "conv10", "conv9"]);
 	expect(filterProblem("self>5MB", columns)).toMatch("Invalid unit 'MB' (choose from ns, us, µs, ms, s)");
 });
 
