@@ -203,6 +203,9 @@ static int64_t most_until(struct said *said, int64_t until_ns)
 		if (record->out_of_memory || record->device_type != said->window->device.type ||
 		    record->device_index != said->window->device.index)
 			continue;
+		/* torch reports a total of 0 for tensors in shared memory, which its allocator does not count. */
+		if (!said->reserved && !total && ops_sum(said->last < 0 ? 0 : said->last, record->bytes))
+			continue;
 		said->last = ops_clamped(total);
 		most = said->last > most ? said->last : most;
 	}

@@ -523,6 +523,23 @@ def test_stacks_of_two_traces(server, recorded, traces):
     assert server.api(path).status == 400
 
 
+def test_a_total_that_leaves_out_shared_memory(tmp_path):
+    """torch reports a total of 0 for tensors in shared memory, such as those of loader workers."""
+    blocks = [(1, 1000, 1000), (2, 64, 0), (2, -64, 0), (3, 500, 1500), (1, -1000, 500), (3, -500, 0)]
+    common = {"ph": "i", "s": "t", "name": "[memory]", "cat": "cpu_instant_event", "pid": 1, "tid": 1}
+    figures = ("Addr", "Bytes", "Total Allocated")
+    rows = [
+        common | {"ts": 10 * i, "args": dict(zip(figures, block)) | {"Device Type": 0, "Device Id": -1}}
+        for i, block in enumerate(blocks, 1)
+    ]
+    (tmp_path / "t.json").write_text(json.dumps({"traceEvents": rows}))
+    with serving(tmp_path / "t.json") as server:
+        (trace,) = server.traces()
+        curve = server.json(f"traces/{trace['id']}/memory/curve", device="cpu", points=100)
+        assert [max(values) for values in zip(*curve["held_bytes"])] == [0, 1000, 1064, 1000, 1500, 500, 0, 0]
+        assert curve["allocated"] == [1000, 1000, 1000, 1000, 1500, 500, 0, 0]
+
+
 def test_memory_over_time(server, recorded):
     base = f"traces/{recorded['id']}/memory"
     memory = check(server.json(base), "/traces/{id}/memory")
