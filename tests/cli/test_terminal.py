@@ -68,7 +68,7 @@ def lines_of(text, title):
 
 def test_width_is_used_for_means_shares_and_places(on_terminal, trace, tmp_path):
     head, first, *_ = lines_of(on_terminal("views", trace, columns=120, PAGER="", NO_COLOR="1")[0], "operators +calls")
-    assert head.split() == ["operators", "calls", "self", "CPU", "mean", "share", "where"]
+    assert head.split() == ["operators", "calls", "self", "CPU", "mean", "of", "operators", "where"]
     assert first.split()[:8] == ["aten::mm", "1,500", "9.00", "ms", "6.00", "µs", "98.9", "%"]
     assert first.endswith("████████  train.py:7")
     long_path = "projects/training/entry_points/train.py"
@@ -180,13 +180,13 @@ def test_operators_have_times_per_step_and_flops_per_second(on_terminal, opstrob
         for line, after in itertools.pairwise(text.splitlines())
         if line.startswith("operators ") and "calls" in line
     )
-    assert head == ["operators", "calls", "self", "CPU", "mean", "per", "step", "FLOP/s", "share"]
+    assert head == ["operators", "calls", "self", "CPU", "mean", "per", "step", "FLOP/s", "of", "operators"]
     assert first[:8] == ["aten::mm", "4", "4.00", "ms", "1.00", "ms", "1.00", "ms"]
     assert first[8:12] == ["268", "G", "100", "%"]  # 2 · 512³ in 1 ms
     narrow = on_terminal("views", "steps.json", columns=80, PAGER="", NO_COLOR="1")[0]
     assert "aten::mm" in narrow and "FLOP/s" not in narrow
     report = opstrobe("report", "--format", "markdown", "steps.json", cwd=tmp_path).stdout
-    assert "| mean | per step | FLOP/s | share |" in report and "| 268 G |" in report
+    assert "| mean | per step | FLOP/s | of operators |" in report and "| 268 G |" in report
 
 
 def test_kernels_of_several_ranks_can_be_told_apart(on_terminal, tmp_path):

@@ -135,7 +135,7 @@ bool page_operators(struct page *page)
 		        row->host_total_ns, row->longest);
 	}
 	if (done && shown.count)
-		put_list(page, "operators", "self CPU", "share",
+		put_list(page, "operators", "self CPU", "of operators",
 		         WITH_LINES | (works == (shown.second_ns > 0) ? per_step(page) : 0) | (shown.second_ns > 0 ? TWO_TIMES : 0), &shown);
 	OPS_ARRAY_RELEASE(&list);
 	return done;
@@ -224,7 +224,7 @@ static bool put_modules(struct page *page, const struct ops_module_row *rows, si
 		add_row(&shown, (struct page_row){.name = view_text_lists_module_name(entries[i].row), .calls = entries[i].row->calls,
 		                                  .first_ns = entries[i].own_ns}, calls_ns(entries[i].row, device), OPS_NONE);
 	put_list(page, backward ? "modules with backward" : "modules", device ? "self device" : "self CPU",
-	         "share", 0, &shown);
+	         "of modules", 0, &shown);
 	ops_free(entries);
 	return true;
 }
