@@ -109,6 +109,21 @@ def test_text_and_csv_say_so(opstrobe, traces):
     assert {"in the steps", "module", "kernel"} <= {each["view"] for each in rows}
 
 
+def test_text_has_host_times_next_to_those_of_a_device(opstrobe, traces, tmp_path):
+    """A module that takes longer on the host alone is among the changes."""
+    rows = json.loads((tmp_path / "5.json").read_text())["traceEvents"]
+    for each in rows:
+        if each["name"] == "nn.Module: Net_0":
+            each["dur"] += 40
+    (tmp_path / "slow.json").write_text(json.dumps({"traceEvents": rows}))
+    text = opstrobe("diff", "5.json", "slow.json").stdout
+    assert re.search("^in the steps, device time if any +base +new", text, re.MULTILINE)
+    (parts,) = re.findall("^in the steps, CPU time .*\n((?:.+\n)+)", text, re.MULTILINE)
+    assert re.search(r"^Net_0 +200 µs +240 µs +\+20.0 %$", parts, re.MULTILINE)
+    (modules,) = re.findall("^modules, CPU time .*\n((?:.+\n)+)", text, re.MULTILINE)
+    assert re.fullmatch(r"Net_0 +200 µs +240 µs +\+20.0 %\n", modules)
+
+
 @pytest.mark.parametrize("metric", ["cpu", "device"])
 def test_each_stack_takes_as_long(opstrobe, traces, tmp_path, metric):
     done = opstrobe("diff", *traces, "--flame", "change.folded", "--metric", metric)

@@ -250,13 +250,24 @@ static bool gather_rows(const struct view_diff *diff, const struct view_diff_row
 
 struct tables {
 	struct changes categories, parts, modules, host, device, kernels;
+	struct changes host_parts, host_modules; /* if rows have device time; the times of `parts` and `modules` are of either */
 };
+
+static bool diff_has_device_time(const struct view_diff_rows *rows)
+{
+	for (size_t i = 0; i < rows->count; i++)
+		if (rows->items[i].sides[0].ns[VIEW_DIFF_DEVICE] || rows->items[i].sides[1].ns[VIEW_DIFF_DEVICE])
+			return true;
+	return false;
+}
 
 static bool view_diff_text_gather(const struct view_diff *diff, struct tables *tables)
 {
 	return gather_categories(diff, &tables->categories) &&
 	       gather_rows(diff, &diff->parts, VIEW_DIFF_TOTAL, &tables->parts) &&
 	       gather_rows(diff, &diff->modules, VIEW_DIFF_TOTAL, &tables->modules) &&
+	       (!diff_has_device_time(&diff->parts) || gather_rows(diff, &diff->parts, VIEW_DIFF_HOST, &tables->host_parts)) &&
+	       (!diff_has_device_time(&diff->modules) || gather_rows(diff, &diff->modules, VIEW_DIFF_HOST, &tables->host_modules)) &&
 	       gather_rows(diff, &diff->operators, VIEW_DIFF_HOST_SELF, &tables->host) &&
 	       gather_rows(diff, &diff->operators, VIEW_DIFF_DEVICE_SELF, &tables->device) &&
 	       gather_rows(diff, &diff->kernels, VIEW_DIFF_TOTAL, &tables->kernels);
@@ -267,6 +278,8 @@ static void view_diff_text_release(struct tables *tables)
 	OPS_ARRAY_RELEASE(&tables->categories);
 	OPS_ARRAY_RELEASE(&tables->parts);
 	OPS_ARRAY_RELEASE(&tables->modules);
+	OPS_ARRAY_RELEASE(&tables->host_parts);
+	OPS_ARRAY_RELEASE(&tables->host_modules);
 	OPS_ARRAY_RELEASE(&tables->host);
 	OPS_ARRAY_RELEASE(&tables->device);
 	OPS_ARRAY_RELEASE(&tables->kernels);
@@ -282,6 +295,22 @@ static void append_changes(struct page *page, const char *title, struct changes 
 		shown++;
 	if (shown)
 		append_table(page, title, changes, shown);
+}
+
+/* Writes the rows, or only what changes, and again by host time if `host` has it: the first are then times on the device. */
+static void append_times(struct page *page, const char *title, bool is_only_changes, struct changes *rows, struct changes *host)
+{
+	struct changes *const lists[] = {rows, host};
+	char titles[2][64];
+
+	snprintf(titles[0], sizeof(titles[0]), host->count ? "%s, device time if any" : "%s", title);
+	snprintf(titles[1], sizeof(titles[1]), "%s, CPU time", title);
+	for (size_t i = 0; i < 2; i++) {
+		if (is_only_changes)
+			append_changes(page, titles[i], lists[i]);
+		else if (lists[i]->count)
+			append_table(page, titles[i], lists[i], lists[i]->count);
+	}
 }
 
 /* --- memory --------------------------------------------------------------------------------------------------------- */
@@ -330,9 +359,8 @@ void view_diff_write_text(const struct view_diff *diff, bool markdown, size_t co
 	view_diff_text_append_waits(&page, diff);
 	if (tables.categories.count)
 		append_table(&page, average_title(diff), &tables.categories, tables.categories.count);
-	if (tables.parts.count)
-		append_table(&page, parts_title(diff), &tables.parts, tables.parts.count);
-	append_changes(&page, "modules", &tables.modules);
+	append_times(&page, parts_title(diff), false, &tables.parts, &tables.host_parts);
+	append_times(&page, "modules", true, &tables.modules, &tables.host_modules);
 	append_changes(&page, "operators, self CPU time", &tables.host);
 	append_changes(&page, "operators, self device time", &tables.device);
 	append_changes(&page, "kernels", &tables.kernels);
