@@ -4,6 +4,7 @@ of the shared traces, named in test_views.py, and in tests/analyze/views."""
 
 import json
 import random
+import re
 
 import pytest
 
@@ -170,6 +171,22 @@ def test_one_missing_collective(opstrobe, tmp_path):
     assert not found["shown"]
     assert found["wait"]["1"]["node_1"] == {"data_transfer": 50, "synchronizing": 100}
     assert [row["calls"] for worker in ("node_0", "node_1") for row in found["ops"][worker]] == [2, 1]
+
+
+def test_unknown_sizes_of_collectives(opstrobe, tmp_path):
+    """A recording without shapes does not have them; the plugin showed 0."""
+    shapes = {"Input Dims": [[8]], "Input type": ["float"]}
+    for rank in range(2):
+        rows = [step(1, 0, 1000), op("gloo:all_reduce", 100, 50, **{"External id": 5})]
+        rows += [op("gloo:broadcast", 300, 50, **{"External id": 6, **shapes})]
+        (tmp_path / f"node_{rank}.pt.trace.json").write_text(json.dumps({"traceEvents": rows}))
+    found = json.loads(opstrobe("views", "--format", "json", str(tmp_path)).stdout)["distributed"]
+    sizes = {row["name"]: (row["total_bytes"], row["avg_bytes"]) for row in found["ops"]["node_0"]}
+    assert sizes == {"gloo:all_reduce": (None, None), "gloo:broadcast": (32, 32)}
+    text = opstrobe("views", "node_0.pt.trace.json").stdout
+    assert re.search(r"^gloo:all_reduce +1 .*-$", text, re.MULTILINE)
+    words = ("views", "--rules", "tensorboard", "--format", "json", "node_0.pt.trace.json")
+    assert [row["total_bytes"] for row in json.loads(opstrobe(*words).stdout)["communication"]["ops"]] == [0, 32]
 
 
 GROUPS = ((0, 1, 2, 3), (0, 1), (2, 3))

@@ -83,7 +83,7 @@ def _operations(get: Get, arguments: Arguments) -> Json:
         {"type": "string" if name == "name" else "number", "name": title} for name, title in _OPERATION_COLUMNS.items()
     ]
     data = {
-        worker: {"columns": columns, "rows": [[row[name] for name in _OPERATION_COLUMNS] for row in rows]}
+        worker: {"columns": columns, "rows": [[row[name] or 0 for name in _OPERATION_COLUMNS] for row in rows]}
         for worker, rows in _distributed(get, arguments)["ops"].items()
     }
     return {"metadata": {"title": "Communication Operations Stats"}, "data": data}

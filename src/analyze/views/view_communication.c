@@ -67,6 +67,25 @@ static bool write_overlaps(const struct ops_views *views, struct ops_json_writer
 
 /* --- operations ----------------------------------------------------------------------------------------------------- */
 
+/* Adds the size of a collective to that of others. In a recording without shapes it is unknown; the plugin shows 0. */
+static void view_communication_add_bytes(const struct ops_views *views, const struct view_collective *collective, int64_t *bytes)
+{
+	if (!collective->bytes && views->policy == ops_policy_of(OPS_RULES_OPSTROBE))
+		return;
+	if (*bytes == RESULT_NULL)
+		*bytes = 0;
+	view_add(bytes, collective->bytes);
+}
+
+int64_t view_collectives_bytes(const struct ops_views *views, const uint32_t *order, size_t count)
+{
+	int64_t bytes = RESULT_NULL;
+
+	for (size_t i = 0; i < count; i++)
+		view_communication_add_bytes(views, &views->collectives.items[order[i]], &bytes);
+	return bytes;
+}
+
 OPS_ORDER(view_communication_compare, struct view_operation, OPS_BY_TEXT(name))
 
 bool view_operations_find(const struct ops_views *views, view_operation_list *list)
@@ -83,8 +102,9 @@ bool view_operations_find(const struct ops_views *views, view_operation_list *li
 		if (!done)
 			break;
 		operation->name = view_row_name(views, collective->row);
-		operation->calls++;
-		view_add(&operation->bytes, collective->bytes);
+		if (!operation->calls++)
+			operation->bytes = RESULT_NULL;
+		view_communication_add_bytes(views, collective, &operation->bytes);
 		for (uint32_t k = collective->count > 1 && !views->policy->host_calls_count; done && k < collective->count; k++) {
 			const struct ops_interval *range = &views->ranges.items[collective->first + k];
 
@@ -105,12 +125,21 @@ void view_operations_release(view_operation_list *list)
 	OPS_ARRAY_RELEASE(list);
 }
 
+void view_write_size(struct ops_json_writer *json, const char *key, int64_t bytes)
+{
+	ops_json_key(json, key);
+	if (bytes == RESULT_NULL)
+		ops_json_null(json);
+	else
+		ops_json_integer(json, bytes);
+}
+
 static void view_communication_write_operation(struct ops_json_writer *json, const struct view_operation *operation)
 {
 	ops_json_open(json, '{');
 	ops_json_member_string(json, "name", operation->name);
 	ops_json_member(json, "calls", (int64_t)operation->calls);
-	ops_json_member(json, "total_bytes", operation->bytes);
+	view_write_size(json, "total_bytes", operation->bytes);
 	ops_json_member_us(json, "total_latency", ops_intervals_length(&operation->ranges));
 	ops_json_close(json, '}');
 }

@@ -5,6 +5,7 @@
 #ifndef OPS_ANALYZE_VIEW_COMMUNICATION_H
 #define OPS_ANALYZE_VIEW_COMMUNICATION_H
 
+#include "analyze/result.h"
 #include "analyze/views/views.h"
 #include "derive/operations.h"
 
@@ -37,11 +38,17 @@ size_t view_collectives_step_end(const struct ops_views *views, const uint32_t *
 bool view_collectives_cover(const struct ops_views *views, const struct ops_intervals *ranges, const uint32_t *order,
                             size_t count, int64_t *ret_ns);
 
+/* Returns the sum of the sizes of listed collectives; RESULT_NULL if none is known. */
+int64_t view_collectives_bytes(const struct ops_views *views, const uint32_t *order, size_t count);
+
+/* Writes a size, or null for RESULT_NULL. */
+void view_write_size(struct ops_json_writer *json, const char *key, int64_t bytes);
+
 /* All collective operations of one name. */
 struct view_operation {
 	struct ops_string name;
 	uint64_t calls;
-	int64_t bytes;
+	int64_t bytes; /* RESULT_NULL: unknown, in a recording without shapes */
 	struct ops_intervals ranges; /* merged */
 };
 typedef OPS_ARRAY(struct view_operation) view_operation_list;

@@ -522,9 +522,9 @@ static int view_distributed_compare_names(const void *a, const void *b, void *co
 	return (left > right) - (left < right);
 }
 
-static void view_distributed_write_average(struct ops_json_writer *json, const char *key, int64_t value, size_t count)
+static int64_t view_distributed_average(int64_t value, size_t count)
 {
-	ops_json_member(json, key, (int64_t)rint((double)value / (double)count));
+	return (int64_t)rint((double)value / (double)count);
 }
 
 /* Writes the `count` collectives of one name. */
@@ -532,22 +532,20 @@ static bool view_distributed_write_operation(const struct view_worker *worker, s
                                              const uint32_t *order, size_t count)
 {
 	const struct ops_views *views = &worker->views;
-	int64_t bytes = 0, latency_ns, transfer_ns;
+	int64_t bytes = view_collectives_bytes(views, order, count), latency_ns, transfer_ns;
 
 	if (!view_collectives_cover(&worker->views, &views->ranges, order, count, &latency_ns) ||
 	    !view_collectives_cover(&worker->views, &worker->transfers, order, count, &transfer_ns))
 		return false;
-	for (size_t i = 0; i < count; i++)
-		view_add(&bytes, views->collectives.items[order[i]].bytes);
 	ops_json_open(json, '{');
 	ops_json_member_string(json, "name", ops_intern_text(&worker->texts, worker->names[order[0]]));
 	ops_json_member(json, "calls", (int64_t)count);
-	ops_json_member(json, "total_bytes", bytes);
-	view_distributed_write_average(json, "avg_bytes", bytes, count);
+	view_write_size(json, "total_bytes", bytes);
+	view_write_size(json, "avg_bytes", bytes == RESULT_NULL ? bytes : view_distributed_average(bytes, count));
 	ops_json_member_us(json, "total_latency", latency_ns);
-	view_distributed_write_average(json, "avg_latency", latency_ns, count * 1000);
+	ops_json_member(json, "avg_latency", view_distributed_average(latency_ns, count * 1000));
 	ops_json_member_us(json, "data_transfer", transfer_ns);
-	view_distributed_write_average(json, "avg_data_transfer", transfer_ns, count * 1000);
+	ops_json_member(json, "avg_data_transfer", view_distributed_average(transfer_ns, count * 1000));
 	ops_json_close(json, '}');
 	return true;
 }

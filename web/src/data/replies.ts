@@ -480,8 +480,9 @@ export interface Overlap {
 export interface CommunicationOperation {
 	name: string;
 	calls: number;
-	total_bytes: number;
-	avg_bytes: number;
+	/** null: the recording has no shapes, and so for `avg_bytes`. */
+	total_bytes: number | null;
+	avg_bytes: number | null;
 	total_latency: number;
 	avg_latency: number;
 	data_transfer: number;

@@ -100,9 +100,11 @@ function Together({ source, trace, data, run, tools }: TogetherProps & { tools: 
 			<div class="columns even">
 				<section class="panel">
 					<Bars title="Computation and communication" item="trace" about="by rank" series={OVERLAP} bars={bars(data.overlap[step], OVERLAP)} kind="us" />
+					<p class="soft">All communication in the time of the step.</p>
 				</section>
 				<section class="panel">
 					<Bars title="Transfer and waiting" item="trace" about="by rank" series={WAIT} bars={bars(data.wait[step], WAIT)} kind="us" />
+					<p class="soft">Operations that begin and end in the step.</p>
 				</section>
 			</div>
 			<Operations data={data} run={run} />
