@@ -67,6 +67,19 @@ def test_missing_data_is_not_shown(opstrobe, tmp_path):
     assert "waited for a CPU" not in opstrobe("t.json").stdout
 
 
+@pytest.mark.parametrize("known", [2, 3])
+def test_a_share_needs_half_of_the_steps(opstrobe, tmp_path, known):
+    """The figure of few steps is not one of the steps' time."""
+    waited = trace(230)
+    waited["machine"]["steps"] = waited["machine"]["steps"][:known]
+    (tmp_path / "t.json").write_text(json.dumps(waited))
+    assert ("waited for a CPU" in opstrobe("t.json").stdout) == (known == 3)
+    views = json.loads(opstrobe("views", "--format", "json", "t.json").stdout)["steps"]["waited_for_cpu"]
+    assert (views is not None) == (known == 3)
+    lines = opstrobe("views", "--format", "csv", "t.json").stdout.splitlines()
+    assert [line.split(",")[2] for line in lines if "waited_for_cpu" in line] == [str(known)] * (known == 3)
+
+
 def test_a_diff_warns_of_a_busy_machine(opstrobe, tmp_path):
     for name, waited in (("busy.json", 230), ("idle.json", 4)):
         (tmp_path / name).write_text(json.dumps(trace(waited)))

@@ -345,7 +345,7 @@ bool view_waits_find(const struct ops_views *views, struct ops_step_wait *ret_wa
 	struct ops_step_waits recorded;
 	bool done = ops_step_waits_read(&recorded, views->trace), is_marked = views->host_steps->source == OPS_STEPS_MARKED;
 	double waited_ns = 0, all_ns = 0;
-	size_t cursor = 0;
+	size_t cursor = 0, known = 0;
 
 	for (size_t i = 0; done && i < views->steps.count; i++) {
 		int64_t number;
@@ -359,10 +359,11 @@ bool view_waits_find(const struct ops_views *views, struct ops_step_wait *ret_wa
 	for (size_t i = 0; done && i < views->steps.count; i++) {
 		if (ret_waits[i].number < 0)
 			continue;
+		known++;
 		waited_ns += (double)ret_waits[i].waited_ns;
 		all_ns += (double)views->steps.items[i].host_end_ns - (double)views->steps.items[i].host_start_ns;
 	}
-	*ret_waited = (struct view_waited){all_ns > 0 ? fmin(1, waited_ns / all_ns) : (double)NAN, recorded.threads_share, recorded.children_share};
+	*ret_waited = (struct view_waited){all_ns > 0 && 2 * known >= views->steps.count ? fmin(1, waited_ns / all_ns) : (double)NAN, recorded.threads_share, recorded.children_share};
 	ops_step_waits_release(&recorded);
 	return done;
 }
@@ -374,15 +375,14 @@ const char *view_waited_for(struct view_waited waited)
 
 static bool view_step_stats_find_waits(const struct ops_views *views, struct view_step_stats *stats)
 {
-	size_t known = 0;
 	bool done = view_waits_find(views, stats->waits, &stats->waited);
 
 	for (size_t i = 0; done && i < views->steps.count; i++) {
-		known += stats->waits[i].number >= 0;
+		stats->waited_steps += stats->waits[i].number >= 0;
 		stats->waited_average_ns += (double)stats->waits[i].waited_ns;
 	}
 	stats->has_waits = done && !isnan(stats->waited.ratio);
-	stats->waited_average_ns = known ? stats->waited_average_ns / (double)known : 0;
+	stats->waited_average_ns = stats->waited_steps ? stats->waited_average_ns / (double)stats->waited_steps : 0;
 	return done;
 }
 

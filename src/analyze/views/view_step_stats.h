@@ -35,8 +35,8 @@ static inline bool view_waited_distorts(struct view_waited waited)
 	return waited.ratio * (1 - view_waited_own(waited)) > VIEW_WAITED_MUCH; /* not NAN */
 }
 
-/* Finds how each step was scheduled (`number` is -1 if that is unknown), and what that is of the time of these steps. Returns
- * false if out of memory. */
+/* Finds how each step was scheduled (`number` is -1 if that is unknown), and what that is of the time of these steps, which is unknown
+ * if that of most steps is. Returns false if out of memory. */
 bool view_waits_find(const struct ops_views *views, struct ops_step_wait *ret_waits, struct view_waited *ret_waited);
 /* Whose threads had the processors, for a sentence: "other threads", or its own ones if they mostly had them. Static. */
 const char *view_waited_for(struct view_waited waited);
@@ -86,6 +86,7 @@ struct view_step_stats {
 	struct ops_step_wait *waits; /* by step, see view_waits_find() */
 	bool has_waits;
 	double waited_average_ns; /* of the steps that have it */
+	size_t waited_steps;      /* number of those */
 	struct view_waited waited;
 };
 
