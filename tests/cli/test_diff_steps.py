@@ -199,6 +199,11 @@ def test_a_slow_first_step_is_in_no_mean(opstrobe, tmp_path):
     text = opstrobe("views", "5.json").stdout
     assert "5 steps: median 1.00 ms, mean 1.00 ms, " in text
     assert "\nthe first step, 0, takes 4.00 ms; median, mean and p95 leave it out\n" in text
+    rows = list(csv.DictReader(io.StringIO(opstrobe("views", "--format", "csv", "5.json").stdout)))
+    counted = [
+        row["calls"] for row in rows if (row["view"], row["name"]) in (("average step", "total"), ("steps", "median"))
+    ]
+    assert counted == ["4", "4"]
     diff = json.loads(opstrobe("diff", "--format", "json", "2.json", "5.json").stdout)
     assert [diff["steps"][side]["median"] for side in ("left", "right")] == [1000, 1000]
     text = opstrobe("diff", "2.json", "5.json").stdout

@@ -132,10 +132,8 @@ def test_the_overview_has_the_figures_of_views(folder, printed):
         assert "4 steps" in text
         median = next(line for line in text.splitlines() if "Median step" in line)
         assert median.split("step")[1].strip() == _core.format_duration(steps["median"] * 1000)
-        assert (
-            f"{_core.format_duration(steps['average']['total'] * 1000)}, {_core.format_duration(steps['p95'] * 1000)}"
-            in text
-        )
+        mean = steps["breakdown"]["average"]["total"]  # as in text
+        assert f"{_core.format_duration(mean * 1000)}, {_core.format_duration(steps['p95'] * 1000)}" in text
         for phase, title in (("forward", "Forward"), ("backward", "Backward"), ("optimizer", "Optimizer")):
             line = next(line for line in text.splitlines() if line.strip().startswith(title))
             average, percent = steps["phases"]["average"][phase], steps["phases"]["average_pct"][phase]
@@ -239,7 +237,7 @@ def test_filter_sort_and_shapes(folder):
         assert all(int(row["Calls"].replace(",", "")) >= 12 for row in cells(view))
         await pilot.press("space", *"nope>1ms")
         note = view.query_one(".note")
-        assert "No column 'nope' with figures (choose from host_self" in str(note.content) and note.has_class("wrong")
+        assert "No column 'nope' with figures (choose from Self_CPU" in str(note.content) and note.has_class("wrong")
         await pilot.press("enter")
         assert app.focused is table.table  # the filter stays, and its error
         await pilot.press("escape")
@@ -598,6 +596,8 @@ COLUMNS = [
     Column("calls", "Calls", "count", lambda row: row["calls"]),
     Column("self", "Self CPU", "us", lambda row: row["self"]),
     Column("size", "Size", "bytes", lambda row: row["size"]),
+    Column("host_total", "CPU total", "us", lambda row: 2 * row["self"]),
+    Column("device_total", "Device total", "us", lambda row: 3 * row["self"]),
 ]
 
 
@@ -615,6 +615,9 @@ COLUMNS = [
         ("selfcpu<1ms", ["aten::add", "Fwd 1"]),
         ("cpuself<1ms", ["aten::add", "Fwd 1"]),
         ("size>1MB", ["aten::add"]),
+        ("calls > 3", ["aten::mm", "Fwd 1"]),
+        ("aten -calls >=10 self<1s", ["aten::add"]),
+        ("device_total>=4.5ms", ["aten::mm"]),
         ("-size>1MB", ["aten::mm", "Fwd 1"]),
         ("", ["aten::mm", "aten::add", "Fwd 1"]),
     ],
@@ -630,6 +633,9 @@ def test_filters(text, names):
         ("speed>10", "No column 'speed' with figures"),
         ("calls>many", "'many' is not a number"),
         ("calls>10ms", "'Calls' has no unit"),
+        ("speed > 10", "No column 'speed' with figures (choose from Calls, Self_CPU, Size, CPU_total, Device_total)"),
+        ("self>", "'self>' has no number: write for example Self_CPU>1ms"),
+        ("self >", "'self>' has no number"),
         ("self>10kg", "Invalid unit 'kg' (choose from ns, us, µs, ms, s)"),
     ],
 )

@@ -245,13 +245,19 @@ static const struct result_column overview_columns[] = {
 };
 const struct result_declaration table_overview = RESULT_DECLARATION("overview", "A part of what takes most time", overview_columns);
 
+/* Returns the number of steps that the means cover. */
+static size_t view_tables_averaged(const struct ops_views *views)
+{
+	return views->steps.count - view_averaged_from(views);
+}
+
 static void view_tables_put_steps(const struct run_rows *rows, const struct ops_views *views)
 {
 	for (int category = 0; views->steps.count && category <= VIEW_TIME_COUNT; category++) {
 		double average_ns = view_step_shown_average_ns(views, (enum view_category)category);
 		const char *name = view_category_name((enum view_category)category);
 
-		run_rows_add(rows, &(struct overview_row){views->unmarked ? "whole recording" : "average step", ops_string_of(name), views->steps.count,
+		run_rows_add(rows, &(struct overview_row){views->unmarked ? "whole recording" : "average step", ops_string_of(name), view_tables_averaged(views),
 		                                                   llround(average_ns), RESULT_NULL, RESULT_NULL});
 	}
 	for (size_t i = 0; !views->unmarked && i < views->steps.count && i < rows->limit; i++) {
@@ -266,7 +272,7 @@ static void view_tables_put_steps(const struct run_rows *rows, const struct ops_
 static void put_step_stats(const struct run_rows *rows, const struct ops_views *views, const struct view_step_phases *phases,
                            const struct view_step_stats *stats)
 {
-	size_t count = views->steps.count;
+	size_t count = view_tables_averaged(views);
 
 	if (!views->unmarked) {
 		run_rows_add(rows, &(struct overview_row){"steps", ops_string_of("median"), count, llround(stats->median_ns), RESULT_NULL, RESULT_NULL});
@@ -285,7 +291,7 @@ static void put_step_stats(const struct run_rows *rows, const struct ops_views *
 	}
 	if (stats->has_waits)
 		run_rows_add(rows,
-		                    &(struct overview_row){views->unmarked ? "whole recording" : "steps", ops_string_of("waited_for_cpu"), count,
+		                    &(struct overview_row){views->unmarked ? "whole recording" : "steps", ops_string_of("waited_for_cpu"), stats->waited_steps,
 		                                           llround(stats->waited_average_ns), RESULT_NULL, RESULT_NULL});
 	for (int phase = 0; phases->known && phase < OPS_PHASE_COUNT; phase++)
 		run_rows_add(rows,
