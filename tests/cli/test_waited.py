@@ -92,7 +92,7 @@ def test_a_diff_warns_of_a_busy_machine(opstrobe, tmp_path):
     assert "waited for a CPU" not in opstrobe("diff", "idle.json", "idle.json").stdout
 
 
-def contended(threads, children_share):
+def contended(threads, children_share, batch_us=100):
     """Steps of a program whose loader has workers. In every second one a product takes 0.4 ms longer, because the thread
     waits for a processor."""
     rows, steps = [], []
@@ -100,12 +100,12 @@ def contended(threads, children_share):
     for i in range(12):
         more = 400 * (i % 2)
         rows += [
-            row(f"ProfilerStep#{i}", at, 600 + more, "user_annotation"),
-            row(LOADER.replace("Single", "Multi").replace("Process", "Processing"), at, 100, "user_annotation"),
-            row("aten::mm", at + 150, 300 + more),
+            row(f"ProfilerStep#{i}", at, 500 + batch_us + more, "user_annotation"),
+            row(LOADER.replace("Single", "Multi").replace("Process", "Processing"), at, batch_us, "user_annotation"),
+            row("aten::mm", at + batch_us + 50, 300 + more),
         ]
-        steps.append([i, 600_000, 1000 * more, 0, 0])
-        at += 600 + more
+        steps.append([i, 1000 * (500 + batch_us), 1000 * more, 0, 0])
+        at += 500 + batch_us + more
     machine = {
         "processors": 2,
         "threads": threads,
@@ -139,3 +139,11 @@ def test_waits_for_processors_of_the_program_are_its_own(opstrobe, tmp_path, thr
     loader_ms = 0.1 + (waits_ms if threads == 1 else 0)
     assert found["loader-bound"]["predicted_gain_ms_per_step"] == pytest.approx(loader_ms, abs=0.05)
     assert ("for CPUs that mainly the workers have" in found["loader-bound"]["evidence"]) == (own and threads == 1)
+
+
+def test_the_loader_comes_first_if_steps_wait_longer_for_it(opstrobe, tmp_path):
+    """With more of the CPUs for the steps, the workers would have less, and batches would come later."""
+    (tmp_path / "t.json").write_text(json.dumps(contended(2, 0.8, batch_us=400)))
+    (loader,) = json.loads(opstrobe("advise", "--format", "json", "t.json").stdout)["findings"]
+    assert loader["id"] == "loader-bound" and "for CPUs that mainly the workers have" in loader["evidence"]
+    assert loader["predicted_gain_ms_per_step"] == pytest.approx(0.4 + 0.9 * 0.4 / 2, abs=0.05)

@@ -561,6 +561,9 @@ static inline bool advice_is_oversubscribed(const struct advice *advice)
 /* Returns the rule about the waits for processors that the program itself has. */
 const struct advice_rule *advice_contention_rule(const struct advice *advice);
 
+/* Returns how long the steps that count wait for workers of loaders, without the longest wait, in which these start. */
+int64_t advice_waits_for_workers_ns(const struct advice *advice);
+
 /* Operators on fewer elements are not divided among threads (at::internal::GRAIN_SIZE). */
 #define ADVICE_GRAIN_ELEMENTS 32768
 

@@ -10,9 +10,10 @@
 
 extern const struct advice_rule advice_rule_contention, advice_rule_loader;
 
+/* Steps that wait even longer for batches would only get these later if the workers had less of the CPUs. */
 const struct advice_rule *advice_contention_rule(const struct advice *advice)
 {
-	return advice->machine.threads > 1 ? &advice_rule_contention : &advice_rule_loader;
+	return advice->machine.threads > 1 && advice_waits_for_workers_ns(advice) < advice->contended_ns ? &advice_rule_contention : &advice_rule_loader;
 }
 
 static bool find_contention(const struct advice *advice, struct advice_result *result)
@@ -20,7 +21,7 @@ static bool find_contention(const struct advice *advice, struct advice_result *r
 	const struct view_waited *waited = &advice->machine.waited;
 	double all_ns = (double)advice->contended_ns;
 
-	if (all_ns <= 0 || advice->machine.threads <= 1)
+	if (all_ns <= 0 || advice_contention_rule(advice) != result->rule)
 		return true;
 	for (uint32_t row = 0; row < advice->events->count; row++)
 		if (advice->views->parts[row] == VIEW_LOADER && advice_counts(advice, row))
@@ -36,8 +37,8 @@ static bool find_contention(const struct advice *advice, struct advice_result *r
 const struct advice_rule advice_rule_contention = {
 	.id = "thread-contention",
 	.title = "Threads of operators and child processes compete for the CPUs",
-	.condition = "Steps wait for a CPU that mostly other threads and child processes of the program have, such as workers of a loader, and operators "
-		     "use several threads, but not more than there are CPUs.",
+	.condition = "Steps wait for a CPU that mostly other threads and child processes of the program have, such as workers of a loader. They wait "
+		     "longer for it than for batches, and operators use several threads, but not more than there are CPUs.",
 	.gain = "the part of the waits for a CPU that threads and child processes of the program cause, by their share in the CPU time of all "
 		"threads that ran meanwhile",
 	.explanation = "An operator ends when its last thread has. While a child process has the CPU of that thread, the others poll, which "

@@ -115,20 +115,40 @@ static bool is_without_workers(const struct advice *advice, uint32_t row)
 	return ops_string_contains(advice_name(advice, row), "_SingleProcess");
 }
 
+/* The time that the steps wait for loaders, and the longest of these waits. */
+static int64_t rule_loader_waits_ns(const struct advice *advice, bool in_process, int64_t *ret_longest_ns)
+{
+	int64_t sum_ns = 0;
+
+	*ret_longest_ns = 0;
+	for (uint32_t row = 0; row < advice->events->count; row++) {
+		int64_t ns = advice_host_ns(advice, row);
+
+		if (advice->views->parts[row] != VIEW_LOADER || !advice_counts(advice, row) || is_inner(advice, row) ||
+		    is_without_workers(advice, row) != in_process)
+			continue;
+		sum_ns = ops_sum(sum_ns, ns);
+		if (ns > *ret_longest_ns)
+			*ret_longest_ns = ns;
+	}
+	return sum_ns;
+}
+
+int64_t advice_waits_for_workers_ns(const struct advice *advice)
+{
+	int64_t longest_ns, sum_ns = rule_loader_waits_ns(advice, false, &longest_ns);
+
+	return sum_ns - longest_ns;
+}
+
 /* A loader with workers and one without, such as those of training and validation, have different remedies: only the kind counts for which
  * the steps wait longest. */
 static void rule_loader_find_kind(struct loading *loading, const struct advice *advice)
 {
 	const struct ops_events *events = advice->events;
-	int64_t in_process_ns = 0, others_ns = 0;
+	int64_t longest_ns;
 
-	for (uint32_t row = 0; row < events->count; row++) {
-		int64_t *ns = is_without_workers(advice, row) ? &in_process_ns : &others_ns;
-
-		if (advice->views->parts[row] == VIEW_LOADER && advice_counts(advice, row) && !is_inner(advice, row))
-			*ns = ops_sum(*ns, advice_host_ns(advice, row));
-	}
-	loading->in_process = in_process_ns > others_ns;
+	loading->in_process = rule_loader_waits_ns(advice, true, &longest_ns) > rule_loader_waits_ns(advice, false, &longest_ns);
 	/* Children come after their parents. */
 	for (uint32_t row = 0; row < events->count; row++) {
 		if (!(advice->zone[row] & ADVICE_IN_LOADER) || !advice_counts(advice, row))
@@ -317,7 +337,7 @@ static bool rule_loader_report(const struct advice *advice, struct advice_result
 	double starved_ns = loading->in_process ? 0 : (double)loading->starved_ns;
 	double all_ns = (double)(result->tally.ns - once_ns);
 	double load_ns = all_ns < (double)advice->steps_ns ? all_ns : (double)advice->steps_ns;
-	/* Operators on several threads are another matter (rule_contention.c). */
+	/* These waits may be another matter (rule_contention.c). */
 	double contended_ns = loading->in_process || advice_contention_rule(advice) != result->rule ? 0 : (double)advice->contended_ns;
 	double rest_ns = (double)advice->steps_ns - load_ns, left_ns, gain_ns;
 	const struct advice_tally *lines = loading->in_process && loading->lines.ns > result->tally.ns / LINES_PART
