@@ -1196,3 +1196,22 @@ def test_a_recording_for_advice_ends_when_it_is_long_enough(tmp_path, program, e
     assert done.stderr.count("rules applied") == 1
     steps = [row for row in events(tmp_path / "trace.json") if row["name"].startswith("ProfilerStep")]
     assert len(steps) == 3
+
+
+# --- as a module of Python --------------------------------------------------------------------------------------------------
+
+
+def test_module_is_the_command(environment, tmp_path, program):
+    """`python -m opstrobe` runs any command, with that Python, without the directory of commands in the PATH."""
+    program(WORK)
+    bare = {**environment, "PATH": "/usr/bin:/bin", "OPSTROBE_PYTHON": "/no/such/python"}
+
+    def call(*words):
+        return subprocess.run([PYTHON, "-m", "opstrobe", *words], cwd=tmp_path, env=bare, capture_output=True, text=True)
+
+    ran = call("run", "-o", "out.pt.trace.json", "program.py")
+    assert ran.returncode == 0, ran.stderr
+    assert "aten::ones" in names(tmp_path / "out.pt.trace.json")
+    shown = call("info", "out.pt.trace.json")
+    assert shown.returncode == 0 and "program.py" in shown.stdout
+    assert call("no-such-command").returncode == 2
