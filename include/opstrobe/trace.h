@@ -349,9 +349,11 @@ bool ops_event_storage(const struct ops_trace *trace, uint32_t row, size_t i, st
 struct ops_string ops_trace_inputs(const struct ops_trace *trace, uint32_t id);
 size_t ops_trace_inputs_count(const struct ops_trace *trace);
 
-/* Return the category of a kind ("cpu_op"), and the C++ name of a dtype as torch writes it ("float", "long int"). Static. */
+/* Return the category of a kind ("cpu_op"), the C++ name of a dtype, which torch writes to traces ("float", "c10::BFloat16"), and its
+ * name in Python without "torch." ("float32", "bfloat16"), which readers see. Static; empty for an unknown dtype. */
 const char *ops_event_kind_category(enum ops_event_kind kind);
 const char *ops_dtype_name(uint8_t dtype);
+const char *ops_dtype_python_name(uint8_t dtype);
 /* Returns the size of an element; 0 if the dtype is unknown or smaller than a byte. */
 size_t ops_dtype_bytes(uint8_t dtype);
 

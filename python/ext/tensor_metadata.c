@@ -97,25 +97,11 @@ uint32_t ops_ext_tensor_block(const struct tensor_blocks *blocks, uint8_t device
 
 /* --- torch's values ------------------------------------------------------------------------------------------------------- */
 
-/* torch's names of c10::ScalarType by number. */
-static const char *const dtype_names[] = {
-	[0] = "uint8",        [1] = "int8",          [2] = "int16",           [3] = "int32",         [4] = "int64",
-	[5] = "float16",      [6] = "float32",       [7] = "float64",         [8] = "complex32",     [9] = "complex64",
-	[10] = "complex128",  [11] = "bool",         [12] = "qint8",          [13] = "quint8",       [14] = "qint32",
-	[15] = "bfloat16",    [16] = "quint4x2",     [17] = "quint2x4",       [18] = "bits1x8",      [19] = "bits2x4",
-	[20] = "bits4x2",     [21] = "bits8",        [22] = "bits16",         [23] = "float8_e5m2",  [24] = "float8_e4m3fn",
-	[25] = "float8_e5m2fnuz", [26] = "float8_e4m3fnuz", [27] = "uint16",  [28] = "uint32",       [29] = "uint64",
-	[30] = "uint1",       [31] = "uint2",        [32] = "uint3",          [33] = "uint4",        [34] = "uint5",
-	[35] = "uint6",       [36] = "uint7",        [37] = "int1",           [38] = "int2",         [39] = "int3",
-	[40] = "int4",        [41] = "int5",         [42] = "int6",           [43] = "int7",         [44] = "float8_e8m0fnu",
-	[45] = "float4_e2m1fn_x2",
-};
-
 static PyObject *tensor_metadata_dtype_of(uint8_t dtype)
 {
-	bool known = dtype < sizeof(dtype_names) / sizeof(dtype_names[0]) && dtype_names[dtype];
+	const char *name = ops_dtype_python_name(dtype);
 
-	return known ? ops_ext_imported("torch", dtype_names[dtype]) : Py_NewRef(Py_None);
+	return *name ? ops_ext_imported("torch", name) : Py_NewRef(Py_None);
 }
 
 PyObject *ops_ext_tensor_device(uint8_t device_type, int device_index)

@@ -288,7 +288,7 @@ static bool note_shape(struct memory_flow *flow, struct ops_memory_block *block,
 	ops_buffer_append_text(&text, "[");
 	for (uint16_t i = 0; i < tensor.n; i++)
 		ops_buffer_printf(&text, "%s%" PRId64, i ? ", " : "", ops_input_int(&tensor, i));
-	ops_buffer_printf(&text, "] %s", ops_dtype_name(tensor.dtype));
+	ops_buffer_printf(&text, "] %s", ops_dtype_python_name(tensor.dtype));
 	if (!text.failed)
 		block->shape = ops_intern_add(flow->shapes, text.bytes, text.size) + 1; /* OPS_INTERN_NONE becomes 0 */
 	ops_buffer_release(&text);

@@ -57,9 +57,23 @@ static const char *const dtype_names[] = {
 	"c10::Float4_e2m1fn_x2",
 };
 
+/* torch's names of the same in Python. */
+static const char *const dtype_python_names[] = {
+	"uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64", "complex32", "complex64", "complex128",
+	"bool", "qint8", "quint8", "qint32", "bfloat16", "quint4x2", "quint2x4", "bits1x8", "bits2x4", "bits4x2", "bits8",
+	"bits16", "float8_e5m2", "float8_e4m3fn", "float8_e5m2fnuz", "float8_e4m3fnuz", "uint16", "uint32", "uint64", "uint1",
+	"uint2", "uint3", "uint4", "uint5", "uint6", "uint7", "int1", "int2", "int3", "int4", "int5", "int6", "int7",
+	"float8_e8m0fnu", "float4_e2m1fn_x2",
+};
+
 const char *ops_dtype_name(uint8_t dtype)
 {
 	return dtype < sizeof(dtype_names) / sizeof(dtype_names[0]) ? dtype_names[dtype] : "";
+}
+
+const char *ops_dtype_python_name(uint8_t dtype)
+{
+	return dtype < sizeof(dtype_python_names) / sizeof(dtype_python_names[0]) ? dtype_python_names[dtype] : "";
 }
 
 size_t ops_dtype_bytes(uint8_t dtype)

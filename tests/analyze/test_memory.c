@@ -378,7 +378,7 @@ static void shapes_of_blocks(void **state)
 	assert_int_equal(ops_memory_peak_of(timeline, cpu, &peak, NULL), OPS_OK);
 	assert_int_equal(peak.shape_count, 2);
 	assert_int_equal(peak.shapes[0].bytes, 24);
-	assert_string_equal(peak.shapes[0].name.bytes, "[2, 3] float");
+	assert_string_equal(peak.shapes[0].name.bytes, "[2, 3] float32");
 	assert_int_equal(peak.shapes[1].name.size, 0);
 	ops_memory_peak_release(&peak);
 	ops_memory_timeline_free(timeline);

@@ -1207,7 +1207,9 @@ def test_module_is_the_command(environment, tmp_path, program):
     bare = {**environment, "PATH": "/usr/bin:/bin", "OPSTROBE_PYTHON": "/no/such/python"}
 
     def call(*words):
-        return subprocess.run([PYTHON, "-m", "opstrobe", *words], cwd=tmp_path, env=bare, capture_output=True, text=True)
+        return subprocess.run(
+            [PYTHON, "-m", "opstrobe", *words], cwd=tmp_path, env=bare, capture_output=True, text=True
+        )
 
     ran = call("run", "-o", "out.pt.trace.json", "program.py")
     assert ran.returncode == 0, ran.stderr

@@ -199,6 +199,12 @@ static void test_dtype_names(void **state)
 	assert_string_equal(ops_dtype_name(45), "c10::Float4_e2m1fn_x2");
 	assert_string_equal(ops_dtype_name(46), "");
 	assert_string_equal(ops_dtype_name(255), "");
+	assert_string_equal(ops_dtype_python_name(OPS_DTYPE_HALF), "float16");
+	assert_string_equal(ops_dtype_python_name(OPS_DTYPE_BFLOAT16), "bfloat16");
+	assert_string_equal(ops_dtype_python_name(OPS_DTYPE_FLOAT8_LAST), "float8_e4m3fnuz");
+	assert_string_equal(ops_dtype_python_name(255), "");
+	for (unsigned dtype = 0; dtype < 256; dtype++) /* both lists have the same types */
+		assert_int_equal(*ops_dtype_name((uint8_t)dtype) != '\0', *ops_dtype_python_name((uint8_t)dtype) != '\0');
 }
 
 /* --- hostile bytes -------------------------------------------------------------------------------------------------- */

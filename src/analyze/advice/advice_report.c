@@ -179,7 +179,7 @@ struct ops_input advice_largest_input(const struct advice *advice, uint32_t row)
 struct advice_tensor advice_describe_tensor(const struct ops_input *tensor)
 {
 	struct advice_tensor described;
-	int used = snprintf(described.text, sizeof(described.text), "%s [", roof_dtype_name(tensor->dtype, roof_type_of(tensor->dtype)));
+	int used = snprintf(described.text, sizeof(described.text), "%s [", ops_dtype_python_name(tensor->dtype));
 
 	for (size_t i = 0; i < tensor->n && used > 0 && (size_t)used + 24 < sizeof(described.text); i++)
 		used += snprintf(described.text + used, sizeof(described.text) - (size_t)used, "%s%lld", i ? ", " : "",

@@ -40,18 +40,10 @@ const char *roof_type_name(enum roof_type type)
 
 const char *roof_dtype_name(uint8_t dtype, enum roof_type type)
 {
-	/* Types that roofs do not distinguish. */
-	static const struct {
-		uint8_t dtype;
-		const char *name;
-	} others[] = {{OPS_DTYPE_UINT8, "uint8"}, {OPS_DTYPE_INT16, "int16"}, {OPS_DTYPE_INT32, "int32"}, {OPS_DTYPE_INT64, "int64"},
-	              {OPS_DTYPE_COMPLEX_HALF, "complex32"}, {OPS_DTYPE_COMPLEX_FLOAT, "complex64"},
-	              {OPS_DTYPE_COMPLEX_DOUBLE, "complex128"}, {OPS_DTYPE_BOOL, "bool"}};
+	/* Formats of one size have a roof in common. */
+	bool common = type == ROOF_TFLOAT32 || type == ROOF_FLOAT8 || dtype == OPS_DTYPE_QINT8 || dtype == OPS_DTYPE_QUINT8;
 
-	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
-		if (others[i].dtype == dtype)
-			return others[i].name;
-	return roof_type_name(type);
+	return common ? roof_type_name(type) : ops_dtype_python_name(dtype);
 }
 
 /* --- published peaks ---------------------------------------------------------------------------------------------- */

@@ -48,9 +48,17 @@ const COLUMNS: Column<Sum>[] = [
 	{ id: "count", title: "Calls", kind: "count", value: (row) => row.count },
 	{ id: "total", title: "Total", kind: "us", value: (row) => row.total_ns / 1000, about: "Duration within the range" },
 	{ id: "self", title: "Self", kind: "us", bar: true, value: (row) => row.self_ns / 1000, about: "Without the events inside it" },
-	{ id: "share", title: "Of CPU or GPU rows", kind: "share", value: (row) => row.share, about: "Share of the self times of all rows on the CPU, which are of all tracks in the selection; for device work, of all rows on devices. Annotations on devices do not count" },
+	{ id: "share", title: "", kind: "share", value: (row) => row.share, about: "Share of the self times of all rows on the CPU, summed over the tracks in the selection; for device work, of all rows on devices. Annotations on devices do not count" },
 	{ id: "max", title: "Longest", kind: "us", total: "max", value: (row) => row.max_ns / 1000 },
 ];
+
+/** Returns the columns, of which that of shares says what they are shares of. */
+function columnsOf(rows: readonly Sum[]): Column<Sum>[] {
+	const device = rows.some((row) => isDeviceKind(row.kind));
+	const cpu = rows.some((row) => !isDeviceKind(row.kind));
+	const title = device && cpu ? "Of self time on CPU or GPU" : device ? "Of self time on GPUs" : "Of self time on the CPU";
+	return COLUMNS.map((column) => (column.id === "share" ? { ...column, title } : column));
+}
 
 export function RangeSums({ state, from, to, tracks, hidden, height }: Props) {
 	const requests = requestsOf(state, from, to, tracks);
@@ -72,6 +80,7 @@ export function RangeSums({ state, from, to, tracks, hidden, height }: Props) {
 			}),
 		[data, hidden, labels],
 	);
+	const columns = useMemo(() => columnsOf(rows), [rows]);
 	if (reply.state === "failed") return <Failure error={reply.error} />;
 	if (!data) return null;
 	const sum = (of: (each: RangeReply) => number): number => data.reduce((all, each) => all + of(each), 0);
@@ -83,7 +92,7 @@ export function RangeSums({ state, from, to, tracks, hidden, height }: Props) {
 			<Table
 				id="sums"
 				label="What runs in this range"
-				columns={state.several ? [{ ...RANK, title: state.noun.value }, ...COLUMNS] : COLUMNS}
+				columns={state.several ? [{ ...RANK, title: state.noun.value }, ...columns] : columns}
 				rows={rows}
 				sort="-self"
 				href={(row) => eventHref(row.longest)}

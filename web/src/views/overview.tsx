@@ -8,6 +8,7 @@ import { routeHref } from "../app/route";
 import type { AdviceReply, Device, Gpu, MemoryReply, OperatorsReply, OverviewReply, TimelineReply } from "../data/replies";
 import { useReply } from "../data/reply";
 import type { DataSource } from "../data/source";
+import type { NotExplained } from "../data/tables";
 import { formatBytes, formatCount, formatShare, formatUs } from "../format/units";
 import { Await } from "../widgets/await";
 import { Bars } from "../widgets/bars";
@@ -19,7 +20,7 @@ import { stepsText, useOpening } from "../widgets/step_choice";
 import { Table } from "../widgets/table";
 import type { Column } from "../widgets/table_model";
 import { Breakdown } from "./breakdown";
-import { FindingLine, noFindings } from "./finding";
+import { FindingLine, noFindings, Places } from "./finding";
 import { deviceTitle } from "./memory_words";
 import { PHASES, PhaseTime } from "./phases";
 import { SlowSteps } from "./slow_steps";
@@ -183,15 +184,16 @@ function TopAdvice({ source, trace }: { source: DataSource; trace: TraceEntry })
 		<section class="panel" aria-label="What to change">
 			<h2>What to change</h2>
 			<Await reply={reply} what="advice">
-				{({ findings, checked, summary, base }) => (
+				{({ findings, checked, summary, base, not_explained: rest }) => (
 					<>
 						{findings.length === 0 && <p class="soft">{noFindings(trace, summary)}</p>}
+						{findings.length === 0 && rest && <MostTime trace={trace.id} lines={rest.lines} />}
 						<ol class="finding-list">
 							{findings.slice(0, 4).map((finding, i) => (
 								<FindingLine key={i} trace={trace.id} finding={finding} index={i} />
 							))}
 						</ol>
-						{findings.length > 0 && base.text !== "" && <p class="panel-foot soft">{base.text}</p>}
+						{base.text !== "" && <p class="panel-foot soft">{base.text}</p>}
 						{checked.length > 0 && (
 							<p class="panel-foot">
 								<a href={routeHref("advice", trace.id)}>
@@ -203,6 +205,19 @@ function TopAdvice({ source, trace }: { source: DataSource; trace: TraceEntry })
 				)}
 			</Await>
 		</section>
+	);
+}
+
+/** The line that takes most of the time. */
+function MostTime({ trace, lines }: { trace: string; lines: readonly NotExplained[] }) {
+	const most = lines.find((line) => line.file ?? line.module ?? line.operator);
+	if (!most) return null;
+	return (
+		<>
+			<h3>Most time</h3>
+			<Places trace={trace} asked={[trace]} where={[{ ...most, operator: most.line ? null : most.operator, through: [] }]} />
+			<p>{most.text}</p>
+		</>
 	);
 }
 

@@ -143,7 +143,7 @@ function ranksOf(row: Row): string | null {
 	if (row.children.length > 0) return world === null || world === row.traces.length ? `${row.traces.length}` : `${row.traces.length} of ${world}`;
 	const rank = row.traces[0]!.rank;
 	if (rank === null) return null;
-	return world === null || world === 1 ? `${rank}` : `${rank} of ${world}`;
+	return world === null || world === 1 ? `rank ${rank}` : `rank ${rank} of ${world}`;
 }
 
 /** Returns the first finding of the run, or the largest one of single ranks, with the name of the rank. */

@@ -26,8 +26,17 @@ export function sourceHref(trace: string, file: string, line?: number | null): s
 	return routeHref("source", trace, { file, line: line ?? undefined });
 }
 
-/** "train.py:12" with a link to that line: in the source view, or in the editor that shows the viewer. `shown` replaces this text. */
+/** "train.py:12" with a link to that line: in the source view, or in the editor that shows the viewer. `shown` replaces this text.
+ * Code that was in no file, such as that of "<string>", has no link. */
 export function SourceLink({ trace, file, line, shown }: { trace: string; file: string; line: number | null; shown?: string }) {
+	const text = (
+		<>
+			{shown ?? baseName(file)}
+			<wbr />
+			{shown === undefined && line !== null && `:${line}`}
+		</>
+	);
+	if (file.startsWith("<")) return <span title={file}>{text}</span>;
 	const openThere = (event: Event) => {
 		if (!hosted.value) return;
 		event.preventDefault();
@@ -35,9 +44,7 @@ export function SourceLink({ trace, file, line, shown }: { trace: string; file: 
 	};
 	return (
 		<a class="source-link" href={sourceHref(trace, file, line)} title={line === null ? file : `${file}:${line}`} onClick={openThere}>
-			{shown ?? baseName(file)}
-			<wbr />
-			{shown === undefined && line !== null && `:${line}`}
+			{text}
 		</a>
 	);
 }

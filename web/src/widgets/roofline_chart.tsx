@@ -25,6 +25,10 @@ const TOP = 14;
 const BOTTOM = 40;
 /** Fraction of a power of ten. */
 const MARGIN = 0.12;
+/** Of the text of labels, and from a line to the baselines of the labels above and below it. */
+const LABEL_HEIGHT = 15;
+const LABEL_ABOVE = 5;
+const LABEL_BELOW = 14;
 const RADIUS_MIN = 4;
 const RADIUS_MAX = 22;
 /** Further points, which take the least time, would only hide others. */
@@ -61,6 +65,25 @@ function ceilingsOf(roof: Roof, rows: readonly RooflineRow[]): { tops: Ceiling[]
 	return { tops, slopes };
 }
 
+function ceilingText({ title, flops }: Ceiling): string {
+	return `${title}, ${formatSpeed(flops, "FLOP/s")}`;
+}
+
+/** Returns the labels of ceilings at their baselines: each above its line, or below it if a label or a line is there. Where neither is
+ * free, there is none. */
+export function placeLabels<C extends Ceiling>(ceilings: readonly C[], y: (flops: number) => number): { ceiling: C; at: number }[] {
+	const placed: { ceiling: C; at: number }[] = [];
+	for (const ceiling of [...ceilings].sort((a, b) => b.flops - a.flops)) {
+		const line = y(ceiling.flops);
+		const isFree = (baseline: number) =>
+			placed.every((other) => Math.abs(other.at - baseline) >= LABEL_HEIGHT) &&
+			ceilings.every((other) => y(other.flops) <= baseline - LABEL_HEIGHT + LABEL_ABOVE || y(other.flops) >= baseline + LABEL_ABOVE);
+		const at = [line - LABEL_ABOVE, line + LABEL_BELOW].find(isFree);
+		if (at !== undefined) placed.push({ ceiling, at });
+	}
+	return placed;
+}
+
 /** Returns whole powers of ten around the figures, with a margin for points at either end. */
 function decades(figures: readonly number[]): [number, number] {
 	const logs = figures.map((figure) => Math.log10(figure)).filter(Number.isFinite);
@@ -85,6 +108,8 @@ export function RooflineChart({ title, roof, rows, hrefOf }: RooflineChartProps)
 	const width = Math.max(room, 420);
 	const x = (intensity: number) => LEFT + ((Math.log10(intensity) - xLow) / (xHigh - xLow)) * (width - LEFT - RIGHT);
 	const y = (flops: number) => HEIGHT - BOTTOM - ((Math.log10(flops) - yLow) / (yHigh - yLow)) * (HEIGHT - TOP - BOTTOM);
+	const labels = placeLabels(tops, y);
+	const unlabelled = tops.filter((top) => !labels.some(({ ceiling }) => ceiling === top));
 	const most = Math.max(...points.map((row) => row.time_us), 1e-9);
 	const radius = (row: RooflineRow) => RADIUS_MIN + (RADIUS_MAX - RADIUS_MIN) * Math.sqrt(row.time_us / most);
 	const colorOf = (row: RooflineRow) => (BOUNDS.find((each) => each.id === (row.bound ?? "")) ?? BOUNDS[3]!).color;
@@ -143,11 +168,6 @@ export function RooflineChart({ title, roof, rows, hrefOf }: RooflineChartProps)
 								))}
 							</g>
 						))}
-						{tops.map((each) => (
-							<text key={each.title} class="axis" x={width - RIGHT - 4} y={y(each.flops) - 5} text-anchor="end">
-								{`${each.title}, ${formatSpeed(each.flops, "FLOP/s")}`}
-							</text>
-						))}
 					</g>
 					{points.map((row, i) => (
 						<a
@@ -164,9 +184,21 @@ export function RooflineChart({ title, roof, rows, hrefOf }: RooflineChartProps)
 							<circle class="point" style={{ fill: colorOf(row) }} cx={x(intensityOf(row))} cy={y(speedOf(row))} r={radius(row)} />
 						</a>
 					))}
+					<g aria-hidden="true">
+						{labels.map(({ ceiling, at }) => (
+							<text key={ceiling.title} class="axis roof-label" x={width - RIGHT - 4} y={at} text-anchor="end">
+								{ceilingText(ceiling)}
+							</text>
+						))}
+					</g>
 				</svg>
 			</div>
-			{slopes.length > 0 && <p class="soft">{slopes.map((each) => `${each.title} ${formatSpeed(each.perSecond, "B/s")}`).join(" (line), ") + (slopes.length > 1 ? " (dashed)" : "")}</p>}
+			{slopes.length > 0 && (
+				<p class="soft">
+					{slopes.map((each) => `${each.title} ${formatSpeed(each.perSecond, "B/s")}`).join(" (line), ") + (slopes.length > 1 ? " (dashed)" : "")}
+					{unlabelled.length > 0 && `; without a label: ${unlabelled.map(ceilingText).join("; ")}`}
+				</p>
+			)}
 			{hovered && (
 				<Tooltip x={hover.x} y={hover.y}>
 					<strong>{hovered.name}</strong>

@@ -108,3 +108,29 @@ test("views without data are dimmed", async () => {
 	await tab.close();
 	tab.expectQuiet();
 });
+
+/** Eight equal steps of 100 µs, nearly all of them in one operator, about which no rule has anything to say. */
+function uneventful(): object {
+	const call = { "Call stack": "train.py(12): <module>" };
+	const events = Array.from({ length: 8 }, (_, i) => [
+		row("user_annotation", `ProfilerStep#${i}`, 100 * i, 100),
+		{ ...row("cpu_op", "aten::cdist", 100 * i + 2, 95), args: call },
+	]).flat();
+	return { traceEvents: events };
+}
+
+test("without a finding, the line with the most time is shown, as in text", async () => {
+	const path = join(folder, "uneventful.json");
+	writeFileSync(path, JSON.stringify(uneventful()));
+	const { findings, not_explained: rest } = printed("advise", path) as AdviceReply;
+	expect(findings).toEqual([]);
+	const one = await Server.start(path);
+	const tab = await Tab.open(browser, one.at("overview", one.traces[0]!));
+	const card = tab.page.getByRole("region", { name: "What to change" });
+	await card.getByText("Most time").waitFor();
+	expect(await card.getByRole("link", { name: "train.py:12" }).count()).toBe(1);
+	expect(await card.innerText()).toContain(rest!.lines[0]!.text);
+	await tab.close();
+	tab.expectQuiet();
+	await one.stop();
+});

@@ -46,6 +46,7 @@ beforeAll(async () => {
 	mkdirSync(join(folder, "job"));
 	for (const rank of [0, 1]) writeFileSync(join(folder, "job", `rank${rank}.pt.trace.json`), small(1000 + rank, { distributedInfo: { rank, world_size: 2 } }));
 	writeFileSync(join(folder, "alone.pt.trace.json"), small(50, { recording: { command: "opstrobe run train.py --lr 1" } }));
+	writeFileSync(join(folder, "single.pt.trace.json"), small(70, { distributedInfo: { rank: 0, world_size: 8 } }));
 	writeFileSync(join(folder, "bad.pt.trace.json"), '{"traceEvents": [7 8]}');
 	copyFileSync(recorded, join(folder, "train.pt.trace.json.gz"));
 	browser = await launch();
@@ -68,9 +69,10 @@ test("each trace is a line with its steps, its command if that is shown, and its
 	const tab = await open();
 	const { rows } = await readGrid(tab.page, "Traces");
 	const line = (name: string) => rows.find((each) => each.name!.includes(name))!;
-	expect(rows).toHaveLength(4);
+	expect(rows).toHaveLength(5);
 	expect(line("job/").name).toBe("▸job/2 ranks");
 	expect(line("job/").rank).toBe("2");
+	expect(line("single").rank).toBe("rank 0 of 8");
 	expect(line("alone").command).toBe("opstrobe run train.py --lr 1");
 	expect(line("alone").date).toMatch(/^2023-11-1[45] \d\d:\d\d$/);
 	expect(line("alone").devices).toBe("CPU");
@@ -171,7 +173,7 @@ test.each([1280, 1400, 1600, 1800])("with a hundred traces, columns can be read 
 test("by keys: Enter opens a job and a trace", async () => {
 	const tab = await open();
 	const { page } = tab;
-	await page.getByRole("searchbox", { name: "Filter the rows" }).fill("rank");
+	await page.getByRole("searchbox", { name: "Filter the rows" }).fill("job");
 	await page.getByText("job/rank1", { exact: true }).waitFor(); // a filter opens what holds the lines that match
 	await page.getByRole("treegrid", { name: "Traces" }).focus();
 	await page.keyboard.press("ArrowDown");

@@ -34,6 +34,7 @@ beforeAll(async () => {
 	add("torch/nn/modules/module.py(1): _call_impl", "python_function", 3, 1001, 998);
 	add("nn.Module: Linear_0", "python_function", 3, 1002, 990, { "Python module id": 0, "Python id": 9 });
 	add("aten::linear", "cpu_op", 3, 1003, 980);
+	add("typed", "cpu_op", 4, 1000, 50, { "Call stack": "<string>(1): <module>" });
 	events.push({ ph: "i", s: "g", name: "Record Window End", cat: "", pid: "", tid: "", ts: 90_000 });
 	writeFileSync(path, JSON.stringify({ traceEvents: events }));
 	const device = { pid: 0, tid: 7, args: { device: 0, stream: 7 } };
@@ -131,6 +132,7 @@ test("a range of one track sums that track, and devices have a separate denomina
 	const { page } = tab;
 	const share = async (name: string) => parseFloat((await readGrid(page, "What runs in this range")).rows.find((row) => row.name === name)?.share ?? "");
 	await expect.poll(() => share("gemm")).toBe(100); // all that devices do
+	await page.getByRole("columnheader", { name: "Of self time on CPU or GPU" }).waitFor();
 	const box = (await page.locator(".tl-canvas").boundingBox())!;
 	const stream = (await page.locator(".tl-gutter").getByText("stream 7").boundingBox())!;
 	const y = stream.y + stream.height / 2;
@@ -143,6 +145,7 @@ test("a range of one track sums that track, and devices have a separate denomina
 	await said(tab, "tracks").toMatch(/^\d+$/);
 	await page.getByText("on 1 track").waitFor();
 	expect((await readGrid(page, "What runs in this range")).rows.map((row) => row.name)).toEqual(["gemm"]);
+	await page.getByRole("columnheader", { name: "Of self time on GPUs" }).waitFor();
 	await tab.shot("timeline-range-of-a-track");
 	await tab.close();
 	tab.expectQuiet();
@@ -277,6 +280,16 @@ test("the toolbar is one line at 1400 pixels, also while searching", async () =>
 	expect(heights[0]).toBeLessThan(1.6 * Math.max(...heights.slice(1)));
 	expect(await page.locator(".tl-toolbar").evaluate((bar) => bar.scrollWidth <= bar.clientWidth)).toBe(true);
 	await tab.shot("timeline-toolbar");
+	await tab.close();
+	tab.expectQuiet();
+});
+
+test("a frame of code that was in no file has no link", async () => {
+	const tab = await open("q=typed");
+	await tab.page.keyboard.press("n");
+	await tab.page.getByRole("heading", { name: "typed" }).waitFor();
+	await tab.page.getByText("<string>:1").first().waitFor();
+	expect(await tab.page.getByRole("link", { name: "<string>" }).count()).toBe(0);
 	await tab.close();
 	tab.expectQuiet();
 });
