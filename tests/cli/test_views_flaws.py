@@ -710,3 +710,16 @@ def test_shares_of_steps_leave_out_what_modules_do_in_no_step(opstrobe, tmp_path
     found = [dict(zip(table["columns"], each, strict=True)) for each in table["rows"]]
     assert [(each["percent"], each["step_us"], each["calls"]) for each in found] == [(40, 400, 3), (20, 200, 3)]
     assert [each["host_us"] for each in found] == [4800, 2400]
+
+
+def test_the_line_of_an_operator_has_most_of_its_time(views, opstrobe):
+    """Not that of its longest call, and how many lines there are is said."""
+    calls = [
+        (0, 10, "a.py(1): f;main.py(9): run"),
+        (20, 8, "a.py(2): f;main.py(9): run"),
+        (40, 8, "a.py(2): f;main.py(8): run"),
+    ]
+    found = views([op("aten::mm", at, long, **{"Call stack": stack}) for at, long, stack in calls])
+    (row,) = found["operators"]["rows"]
+    assert (row["line"], row["lines"]) == ("a.py:2", 2)
+    assert "a.py:2, most of 2 lines" in opstrobe("worker.pt.trace.json").stdout

@@ -661,3 +661,15 @@ def test_unchanged_replies_are_not_sent_again(server, recorded):
 def test_head_has_no_body(server, recorded):
     head = server.get(f"/api/v1/traces/{recorded['id']}/timeline", method="HEAD")
     assert (head.status, head.body) == (200, b"") and int(head.headers["Content-Length"]) > 100
+
+
+def test_a_line_that_several_call_stacks_reach_is_listed_once(tmp_path):
+    row = {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "dur": 8}
+    callers = ["main.py(9): run", "main.py(8): run"]
+    rows = [{**row, "ts": 20 * i, "args": {"Call stack": f"a.py(2): f;{each}"}} for i, each in enumerate(callers)]
+    path = tmp_path / "stacks.json"
+    path.write_text(json.dumps({"traceEvents": rows}))
+    with serving(path) as server:
+        (trace,) = server.json("traces")["traces"]
+        (line,) = server.json(f"traces/{trace['id']}/timeline/calls?name=aten::mm")["lines"]
+    assert (line["file"], line["line"], line["count"]) == ("a.py", 2, 2)

@@ -9,8 +9,9 @@
 
 #include "analyze/timeline/timeline.h"
 #include "base/alloc.h"
+#include "base/buffer.h"
 #include "base/fault.h"
-#include "base/map.h"
+#include "base/intern.h"
 #include "base/order.h"
 #include "base/sum.h"
 
@@ -65,7 +66,8 @@ static bool timeline_calls_find_calls(struct calls *calls, uint32_t name, int ki
 
 static bool timeline_calls_find_lines(struct calls *calls)
 {
-	struct ops_map places = {0};
+	struct ops_intern places = {0};
+	struct ops_buffer place = {0};
 	bool done = true;
 
 	for (size_t i = 0; done && i < calls->items.count; i++) {
@@ -76,9 +78,11 @@ static bool timeline_calls_find_lines(struct calls *calls)
 
 		if (!file.size)
 			continue;
-		/* Equal file names are the same string of the trace. */
-		line = OPS_ARRAY_AT(&calls->lines, ops_map_number(&places, (uint64_t)(uintptr_t)file.bytes << 20 ^ number));
-		done = line != NULL;
+		place.size = 0;
+		ops_buffer_append(&place, file.bytes, file.size);
+		ops_buffer_append(&place, (const char *)&number, sizeof(number));
+		line = OPS_ARRAY_AT(&calls->lines, ops_intern_add(&places, place.bytes, place.size));
+		done = line != NULL && !place.failed;
 		if (!done)
 			break;
 		line->file = file;
@@ -86,7 +90,8 @@ static bool timeline_calls_find_lines(struct calls *calls)
 		line->count++;
 		line->total_ns = ops_sum(line->total_ns, call->duration_ns);
 	}
-	ops_map_release(&places);
+	ops_buffer_release(&place);
+	ops_intern_release(&places);
 	OPS_ARRAY_SORT(&calls->lines, compare_lines);
 	return done;
 }

@@ -10,6 +10,7 @@
 
 #include "analyze/views/view_tables.h"
 #include "base/alloc.h"
+#include "base/intern.h"
 #include "base/map.h"
 #include "base/order.h"
 #include "base/text.h"
@@ -27,6 +28,13 @@ struct extras {
 	const uint16_t *operators;
 };
 
+/* The calls of an operator at one line of the program. */
+struct operator_line {
+	uint32_t operator_number; /* of a row of the table */
+	uint32_t call;            /* the first: a row of the trace */
+	int64_t self_ns;
+};
+
 struct table {
 	const struct ops_views *views;
 	struct ops_map keys;
@@ -34,6 +42,10 @@ struct table {
 	bool by_shapes;
 	struct ops_shapes shapes;
 	const struct extras *extras;
+	struct ops_buffer place; /* scratch */
+	struct ops_intern places; /* file and line */
+	struct ops_map line_keys; /* number of a row << 32 | place → its place in `lines` */
+	OPS_ARRAY(struct operator_line) lines;
 };
 
 /* --- sums ----------------------------------------------------------------------------------------------------------- */
@@ -50,6 +62,7 @@ static struct view_operator_row *view_operators_row_of(struct table *table, cons
 	if (row && !row->calls) {
 		row->name = ops_trace_string(table->views->trace, name);
 		row->shapes = table->by_shapes ? ops_intern_text(&table->shapes.texts, shapes) : (struct ops_string){"", 0};
+		row->line_call = OPS_NONE;
 	}
 	return row;
 }
@@ -74,6 +87,44 @@ static void add_node_to_steps(const struct ops_views *views, const struct view_n
 	row->step_self_ns += (double)(view_has_device_times(views) ? node->device_self_ns : view_host_self_ns(views, node));
 }
 
+/* Adds a call to the sum of its line, if it is known. Returns false if out of memory. */
+static bool add_to_line(struct table *table, const struct view_operator_row *row, uint32_t call, int64_t self_ns)
+{
+	uint32_t number, place;
+	struct ops_string file = ops_event_line(table->views->trace, call, &number);
+	struct operator_line *line;
+	size_t count = table->lines.count;
+
+	if (!file.size)
+		return true;
+	table->place.size = 0;
+	ops_buffer_append(&table->place, file.bytes, file.size);
+	ops_buffer_append(&table->place, (const char *)&number, sizeof(number));
+	place = table->place.failed ? OPS_INTERN_NONE : ops_intern_add(&table->places, table->place.bytes, table->place.size);
+	if (place == OPS_INTERN_NONE)
+		return false;
+	line = OPS_ARRAY_AT(&table->lines, ops_map_number(&table->line_keys, (uint64_t)(row - table->rows.items) << 32 | place));
+	if (line && table->lines.count > count)
+		*line = (struct operator_line){.operator_number = (uint32_t)(row - table->rows.items), .call = call};
+	if (line)
+		view_add(&line->self_ns, self_ns);
+	return line != NULL;
+}
+
+/* Chooses for each operator the line with most of its self time, and counts its lines. */
+static void choose_lines(struct table *table)
+{
+	for (size_t i = 0; i < table->lines.count; i++) {
+		const struct operator_line *line = &table->lines.items[i];
+		struct view_operator_row *row = &table->rows.items[line->operator_number];
+
+		if (row->lines++ && line->self_ns <= row->line_self_ns)
+			continue;
+		row->line_call = line->call;
+		row->line_self_ns = line->self_ns;
+	}
+}
+
 static bool view_operators_sum(struct table *table)
 {
 	const struct ops_views *views = table->views;
@@ -94,10 +145,8 @@ static bool view_operators_sum(struct table *table)
 		row->host_max_ns = duration_ns > row->host_max_ns ? duration_ns : row->host_max_ns;
 		row->calls++;
 		self_ns = node->device_self_ns ? node->device_self_ns : view_host_self_ns(views, node);
-		if (row->calls == 1 || self_ns > row->longest_ns) {
-			row->longest = node->row;
-			row->longest_ns = self_ns;
-		}
+		if (!add_to_line(table, row, node->row, self_ns))
+			return false;
 		view_add(&row->host_total_ns, duration_ns);
 		view_add(&row->host_self_ns, view_host_self_ns(views, node));
 		view_add(&row->device_total_ns, node->device_total_ns);
@@ -108,6 +157,7 @@ static bool view_operators_sum(struct table *table)
 		add_node_to_steps(views, node, row);
 		sum_extras(table->extras, views->trace, node->row, row);
 	}
+	choose_lines(table);
 	for (size_t i = 0; i < table->rows.count; i++) {
 		table->rows.items[i].step_calls /= steps;
 		table->rows.items[i].step_self_ns /= steps;
@@ -146,8 +196,9 @@ static void view_operators_write_row(const struct ops_views *views, struct ops_j
 	ops_json_member(json, "self_cpu_memory_bytes", row->cpu_memory);
 	ops_json_member(json, "self_device_memory_bytes", row->device_memory);
 	ops_json_member(json, "flops", row->flops);
-	view_append_line(views, row->longest, &line);
+	view_append_line(views, row->line_call, &line);
 	ops_json_member_string_or_null(json, "line", (struct ops_string){ops_buffer_text(&line), line.size});
+	ops_json_member(json, "lines", row->lines);
 	json->out->failed |= line.failed;
 	ops_buffer_release(&line);
 	ops_json_close(json, '}');
@@ -187,6 +238,10 @@ static void view_operators_release(struct table *table)
 	ops_map_release(&table->keys);
 	OPS_ARRAY_RELEASE(&table->rows);
 	ops_shapes_release(&table->shapes);
+	ops_buffer_release(&table->place);
+	ops_intern_release(&table->places);
+	ops_map_release(&table->line_keys);
+	OPS_ARRAY_RELEASE(&table->lines);
 }
 
 bool view_operators_find(const struct ops_views *views, view_operator_list *list)

@@ -47,8 +47,9 @@ struct view_operator_row {
 	int64_t cpu_memory; /* bytes allocated minus bytes freed by the calls themselves, as in tables of averages */
 	int64_t device_memory;
 	int64_t flops;      /* 0: unknown */
-	int64_t longest_ns; /* self time of that call, on devices or else on the host */
-	uint32_t longest;   /* row of the trace: the call with the longest self time */
+	int64_t line_self_ns; /* of the calls at the line with most of it, on devices or else on the host */
+	uint32_t line_call;   /* row of the trace: a call at that line; OPS_NONE: no line is known */
+	uint32_t lines;       /* number of lines that call it */
 	bool eligible;
 };
 typedef OPS_ARRAY(struct view_operator_row) view_operator_list;

@@ -48,12 +48,13 @@ struct shown {
 	struct page_row rows[PAGE_ROWS];
 	struct ops_figure means[PAGE_ROWS];
 	uint32_t calls_at[PAGE_ROWS]; /* rows of the trace whose lines are shown; OPS_NONE: none */
+	uint32_t lines[PAGE_ROWS];    /* number of lines, of which that one has the most time */
 	size_t count; /* number of all rows */
 	double first_ns, second_ns;
 };
 
 /* `total_ns` is the time of all calls, including inner calls. */
-static void add_row(struct shown *shown, struct page_row row, int64_t total_ns, uint32_t call)
+static void add_row(struct shown *shown, struct page_row row, int64_t total_ns, uint32_t call, uint32_t lines)
 {
 	if (shown->count < PAGE_ROWS) {
 		struct ops_figure *mean = &shown->means[shown->count];
@@ -62,6 +63,7 @@ static void add_row(struct shown *shown, struct page_row row, int64_t total_ns, 
 		row.mean = (struct ops_string){mean->text, strlen(mean->text)};
 		shown->rows[shown->count] = row;
 		shown->calls_at[shown->count] = call;
+		shown->lines[shown->count] = lines;
 	}
 	shown->count++;
 	shown->first_ns += (double)row.first_ns;
@@ -93,6 +95,10 @@ static void put_list(struct page *page, const char *title, const char *first, co
 		row->percent = 100 * share;
 		row->bar = most > 0 ? share / most : 0;
 		row->where = page_line(page, shown->calls_at[i], &where);
+		if (shown->lines[i] > 1) {
+			ops_buffer_printf(&where, ", most of %" PRIu32 " lines", shown->lines[i]);
+			row->where = (struct ops_string){ops_buffer_text(&where), where.size};
+		}
 		result_add(&table, row);
 	}
 	page->out.failed |= where.failed;
@@ -132,7 +138,7 @@ bool page_operators(struct page *page)
 
 		add_row(&shown, (struct page_row){.name = row->name, .calls = row->calls, .first_ns = row->host_self_ns,
 		                                  .second_ns = row->device_self_ns, .step_ns = page_step_ns(row->step_self_ns), .flops_per_s = speed_of(row)},
-		        row->host_total_ns, row->longest);
+		        row->host_total_ns, row->line_call, row->lines);
 	}
 	if (done && shown.count)
 		put_list(page, "operators", "self CPU", "of operators",
@@ -167,7 +173,7 @@ bool page_kernels(struct page *page)
 
 	for (size_t i = 0; done && i < list.count; i++)
 		add_row(&shown, (struct page_row){.name = list.items[i].name, .calls = list.items[i].calls, .first_ns = list.items[i].total_ns, .step_ns = page_step_ns(list.items[i].step_ns)},
-		        list.items[i].total_ns, OPS_NONE);
+		        list.items[i].total_ns, OPS_NONE, 0);
 	if (done && shown.count) {
 		page->out.failed |= !name_kernels(&shown, &arena);
 		put_list(page, "kernels", "time", "of kernels", per_step(page), &shown);
@@ -222,7 +228,7 @@ static bool put_modules(struct page *page, const struct ops_module_row *rows, si
 	qsort(entries, count, sizeof(*entries), compare_modules);
 	for (size_t i = 0; i < count && entries[i].own_ns > 0; i++)
 		add_row(&shown, (struct page_row){.name = view_text_lists_module_name(entries[i].row), .calls = entries[i].row->calls,
-		                                  .first_ns = entries[i].own_ns}, calls_ns(entries[i].row, device), OPS_NONE);
+		                                  .first_ns = entries[i].own_ns}, calls_ns(entries[i].row, device), OPS_NONE, 0);
 	put_list(page, backward ? "modules with backward" : "modules", device ? "self device" : "self CPU",
 	         "of modules", 0, &shown);
 	ops_free(entries);

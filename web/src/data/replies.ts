@@ -169,8 +169,10 @@ export interface Operator {
 	device_self: number;
 	/** Means per step; null without steps. */
 	step_self: number | null;
-	/** Of the program, of the longest call: "train.py:22". */
+	/** Of the program, with most of the self time: "train.py:22". */
 	line: string | null;
+	/** Number of lines that call it. */
+	lines: number;
 	step_calls: number | null;
 	tc_eligible: boolean;
 	tc_self_pct: number;

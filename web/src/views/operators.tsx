@@ -66,7 +66,7 @@ function columnsFor(reply: OperatorsReply, byShape: boolean): Column<Row>[] {
 		columns.push({ id: "input_shape", title: "Input shapes", kind: "text", wide: true, groups: true, value: (row) => row.input_shape ?? null });
 	}
 	if (reply.operators.rows.some((row) => row.line !== null))
-		columns.push({ id: "line", title: "Line", kind: "text", value: (row) => row.line, shown: (row) => baseName(row.line ?? ""), about: "Line that makes the longest call" });
+		columns.push({ id: "line", title: "Line", kind: "text", value: (row) => row.line, shown: (row) => baseName(row.line ?? "") + (row.lines > 1 ? ` +${row.lines - 1}` : ""), about: "Line with most of the self time; “+2”: two more lines call it. The details of a row list them" });
 	const [host_self, ...host] = HOST;
 	columns.push(CALLS, device ? DEVICE[0]! : host_self!);
 	columns.push({ id: "share", title: "Of operators", kind: "share", value: (row) => row.share, total: "sum", about: `Of the self time of all operators on ${device ? "devices" : "the CPU, on all threads"}` });
