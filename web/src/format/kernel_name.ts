@@ -5,8 +5,8 @@
 
 interface Named {
 	name: string;
-	/** The name without template arguments and parameters. */
-	short_name: string;
+	/** The name without template arguments and parameters, if the reply has it. */
+	short_name?: string;
 }
 
 const NAMESPACES = /(?:(?:\b\w+|\(anonymous namespace\))::)+(?=\w)/g;
@@ -36,7 +36,7 @@ function described(name: string): string {
 export function kernelNames(kernels: readonly Named[]): ReadonlyMap<string, string> {
 	const shown = new Map<string, string>();
 	const taken = new Set<string>();
-	const forms = [({ short_name }: Named) => short_name.replace(NAMESPACES, ""), ({ name }: Named) => described(name.replace(LAMBDAS, "")), ({ name }: Named) => described(name), ({ name }: Named) => name];
+	const forms = [({ name, short_name }: Named) => (short_name ?? described(name.replace(LAMBDAS, ""))).replace(NAMESPACES, ""), ({ name }: Named) => described(name.replace(LAMBDAS, "")), ({ name }: Named) => described(name), ({ name }: Named) => name];
 	let left = [...new Map(kernels.map((kernel) => [kernel.name, kernel])).values()];
 	for (const form of forms) {
 		const uses = new Map<string, number>();

@@ -8,6 +8,7 @@ import { routeHref } from "../app/route";
 import type { ViewProps } from "../app/views";
 import type { Roof, RooflineReply } from "../data/replies";
 import { type RooflineRow, TABLES } from "../data/tables";
+import { kernelNames } from "../format/kernel_name";
 import { formatCount, formatPercent, formatShare, formatUs } from "../format/units";
 import { Card, Cards } from "../widgets/cards";
 import { useRowChoice } from "../widgets/choice";
@@ -67,7 +68,8 @@ export function Roofline({ source, trace }: ViewProps) {
 }
 
 function RooflinePage({ trace, reply, by }: { trace: string; reply: RooflineReply; by: string }) {
-	const name: Column<RooflineRow> = { ...TEXTS.name, title: by === "kernel" ? "Kernel" : "Operator", id: "name", wide: true, groups: by === "shape", value: (row) => row.name };
+	const kernels = useMemo(() => (by === "kernel" ? kernelNames(reply.rows) : undefined), [by, reply]);
+	const name: Column<RooflineRow> = { ...TEXTS.name, title: by === "kernel" ? "Kernel" : "Operator", id: "name", wide: true, groups: by === "shape", value: (row) => row.name, shown: (row) => kernels?.get(row.name) ?? row.name };
 	const columns = useMemo(() => {
 		const mixed = reply.rows.some((row) => row.processor !== reply.rows[0]!.processor); // else the cards say on what all of them ran
 		return [name, ...(by === "shape" ? [SHAPES] : []), ...FIGURES.map((column) => (column.id === "processor" && !mixed ? { ...column, hidden: true } : column))];

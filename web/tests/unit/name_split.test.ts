@@ -24,6 +24,22 @@ test("names are split where they begin to differ, at a word", () => {
 	expect(split("aten::native_layer_norm", "aten::native_layer_norm_backward")).toEqual(["aten::native_layer_|norm", "aten::native_layer_|norm_backward"]);
 });
 
+test("names whose words are long differ soon after the split", () => {
+	expect(split("fmhaSm100aKernel_QkvE4m3OBfloat16H64PagedKvCausalP16", "fmhaSm100aKernel_QkvE4m3OBfloat16H64PagedKvSlidingCausalP16")).toEqual([
+		"fmhaSm100aKernel_QkvE4m3OBfloat16H64PagedKv|CausalP16",
+		"fmhaSm100aKernel_QkvE4m3OBfloat16H64PagedKv|SlidingCausalP16",
+	]);
+	expect(split("kernel_abcdefghijklmnopqrstuvwxyz1", "kernel_abcdefghijklmnopqrstuvwxyz2")).toEqual(["kernel_abcdefghijklmnopqr|stuvwxyz1", "kernel_abcdefghijklmnopqr|stuvwxyz2"]);
+});
+
+test("names with the same words after different splits are split at one place", () => {
+	expect(split("void at::native::elementwise_kernel<128>", "void at::native::vectorized_elementwise_kernel<8>", "void at::native::vectorized_layer_norm")).toEqual([
+		"void at::native::|elementwise_kernel<128>",
+		"void at::native::|vectorized_elementwise_kernel<8>",
+		"void at::native::vectorized_|layer_norm",
+	]);
+});
+
 test("sentences are not split", () => {
 	expect(split("Communication between ranks limits the speed", "Communication between ranks is slow")).toEqual(["Communication between ranks limits the speed", "Communication between ranks is slow"]);
 });
