@@ -25,14 +25,14 @@
 #define WAIT_NS_MIN 20000
 
 struct own {
-	uint64_t path; /* first the path, then the step of the row */
-	int64_t ns;    /* self time, then the excess over that of quick rows */
+	uint64_t path; /* or the index of the step */
+	int64_t ns;    /* self time, or its excess over that of quick rows */
 	uint32_t row;
 };
 
 OPS_ORDER(by_path, struct own, OPS_UP(path) OPS_UP(ns))
 
-OPS_ORDER(by_step, struct own, OPS_UP(path) OPS_DOWN(ns) OPS_UP(row))
+OPS_ORDER(by_excess, struct own, OPS_DOWN(ns) OPS_UP(row))
 
 /* By row: its position in the tree, by names and lines, and for operators also by size. All steps count as equal,
  * whatever their number. */
@@ -54,9 +54,8 @@ static void find_paths(const struct advice *advice, uint64_t *paths)
 	}
 }
 
-/* Gathers the rows of steps on a track with the `path` of each; `steps` is the step of each. */
-static size_t advice_waits_gather(const struct advice *advice, uint32_t track, const uint64_t *paths, struct own *rows,
-                                  uint32_t *steps)
+/* Gathers the rows of steps on a track in order, with the step of each as `path`. */
+static size_t advice_waits_gather(const struct advice *advice, uint32_t track, struct own *rows)
 {
 	const struct ops_events *events = advice->events;
 	size_t count = 0, at = 0;
@@ -67,15 +66,18 @@ static size_t advice_waits_gather(const struct advice *advice, uint32_t track, c
 		    events->start_ns[row] < advice->views->steps.items[at].host_start_ns ||
 		    events->start_ns[row] >= advice->views->steps.items[at].end_ns)
 			continue;
-		steps[row] = (uint32_t)at;
-		rows[count++] = (struct own){paths[row], advice->self_ns[row], row};
+		rows[count++] = (struct own){at, advice->self_ns[row], row};
 	}
 	return count;
 }
 
-/* Reduces the self time of each row to its excess over that of the quickest equal rows. */
-static void advice_waits_find_excess(struct own *rows, size_t count, const uint32_t *steps)
+/* Replaces the path of each of the rows by the excess of its self time over that of the quickest equal rows. Changes the order of rows. */
+static void advice_waits_find_excess(struct own *rows, size_t count, uint64_t *paths)
 {
+	uint64_t *excess_ns = paths;
+
+	for (size_t i = 0; i < count; i++)
+		rows[i].path = paths[rows[i].row];
 	qsort(rows, count, sizeof(*rows), by_path);
 	for (size_t first = 0, next; first < count; first = next) {
 		int64_t quick_ns;
@@ -84,11 +86,25 @@ static void advice_waits_find_excess(struct own *rows, size_t count, const uint3
 			;
 		quick_ns = next - first < LIKE_MIN ? INT64_MAX : rows[first + (next - first) / QUICK_SHARE].ns;
 		for (size_t i = first; i < next; i++)
-			rows[i].ns = rows[i].ns > quick_ns ? rows[i].ns - quick_ns : 0;
+			excess_ns[rows[i].row] = rows[i].ns > quick_ns ? (uint64_t)(rows[i].ns - quick_ns) : 0;
 	}
-	for (size_t i = 0; i < count; i++)
-		rows[i].path = steps[rows[i].row];
-	qsort(rows, count, sizeof(*rows), by_step);
+}
+
+/* Brings the rows whose excess may be a wait to the front, the largest first. Returns their number. */
+static size_t advice_waits_order(struct own *rows, size_t count)
+{
+	size_t long_count = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		struct own row = rows[i];
+
+		if (row.ns < WAIT_NS_MIN)
+			continue;
+		rows[i] = rows[long_count];
+		rows[long_count++] = row;
+	}
+	qsort(rows, long_count, sizeof(*rows), by_excess);
+	return long_count;
 }
 
 /* Subtracts up to `wait_ns` from the excess of rows, the largest first; only from operators, or from all rows. Returns
@@ -113,11 +129,12 @@ static int64_t assign_to_excess(struct advice *advice, struct own *rows, size_t 
 static void assign_waits(struct advice *advice, struct own *rows, size_t count, const struct ops_step_wait *wait)
 {
 	int64_t own_ns = 0, polled_ns = 0, left_ns;
+	size_t long_count = advice_waits_order(rows, count);
 
 	/* How much of that is part of `waited_ns` is unknown; it may all belong to other rows. */
 	if (advice_threads_starve(advice))
-		polled_ns = assign_to_excess(advice, rows, count, INT64_MAX, true);
-	left_ns = wait->waited_ns - assign_to_excess(advice, rows, count, wait->waited_ns, false);
+		polled_ns = assign_to_excess(advice, rows, long_count, INT64_MAX, true);
+	left_ns = wait->waited_ns - assign_to_excess(advice, rows, long_count, wait->waited_ns, false);
 	left_ns = ops_difference(left_ns, polled_ns);
 	for (size_t i = 0; i < count; i++)
 		if (!(advice->zone[rows[i].row] & ADVICE_WAITING))
@@ -192,7 +209,7 @@ bool advice_find_lost_waits(struct advice *advice)
 {
 	size_t rows_max = advice->events->count + 1, count;
 	bool without_steps = advice->views->unmarked && advice->machine.threads > 1;
-	uint32_t track, *steps;
+	uint32_t track;
 	uint64_t *paths;
 	struct own *rows;
 	bool done = view_main_track(advice->views, &track);
@@ -203,13 +220,15 @@ bool advice_find_lost_waits(struct advice *advice)
 	    advice->views->device_events.count || advice->views->has_collectives)
 		return done;
 	paths = ops_realloc_array(NULL, rows_max, sizeof(*paths));
-	steps = ops_realloc_array(NULL, rows_max, sizeof(*steps));
 	rows = ops_realloc_array(NULL, rows_max, sizeof(*rows));
-	done = paths && steps && rows;
+	done = paths && rows;
 	if (done) {
 		find_paths(advice, paths);
-		count = advice_waits_gather(advice, track, paths, rows, steps);
-		advice_waits_find_excess(rows, count, steps);
+		count = advice_waits_gather(advice, track, rows);
+		advice_waits_find_excess(rows, count, paths);
+		count = advice_waits_gather(advice, track, rows);
+		for (size_t i = 0; i < count; i++)
+			rows[i].ns = (int64_t)paths[rows[i].row];
 		if (without_steps)
 			assign_without_steps(advice, rows, count);
 		for (size_t first = 0, next; !without_steps && first < count; first = next) {
@@ -220,7 +239,6 @@ bool advice_find_lost_waits(struct advice *advice)
 		done = assign_starved(advice, track);
 	}
 	ops_free(paths);
-	ops_free(steps);
 	ops_free(rows);
 	return done;
 }
