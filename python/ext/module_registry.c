@@ -12,6 +12,7 @@
  */
 #include "module_registry.h"
 #include "frames.h"
+#include "unseen.h"
 
 #include <string.h>
 
@@ -163,8 +164,11 @@ static void read_parameters(struct module_registry *registry, uint32_t index, Py
 	PyObject *list = list_of(module, "_parameters", false);
 	Py_ssize_t size = list ? PyList_GET_SIZE(list) : 0;
 	struct module_parameter *parameters = size ? PyMem_Calloc((size_t)size, sizeof(*parameters)) : NULL;
+	struct ops_ext_unseen unseen = {0};
 	size_t count = 0;
 
+	if (parameters)
+		unseen = ops_ext_unseen_begin();
 	for (Py_ssize_t i = 0; parameters && i < size; i++) {
 		PyObject *tensor = PyList_GET_ITEM(list, i);
 		uint64_t numbers = tensor != Py_None ? module_registry_number(tensor, "numel") : 0;
@@ -173,6 +177,7 @@ static void read_parameters(struct module_registry *registry, uint32_t index, Py
 			parameters[count++] = (struct module_parameter){tensor, numbers,
 			                                                numbers * module_registry_number(tensor, "element_size")};
 	}
+	ops_ext_unseen_end(unseen);
 	Py_XDECREF(list);
 	PyMem_Free(registry->entries[index].parameters);
 	registry->entries[index].parameters = parameters;

@@ -17,6 +17,7 @@
 
 #include "bridge.h"
 #include "module_calls.h"
+#include "unseen.h"
 
 #define NAME_BYTES 256  /* longer names are truncated */
 #define DEPTH_MAX 4     /* nested lists and dictionaries in an optimizer's state */
@@ -41,7 +42,6 @@ struct watch_object {
 	PyObject_HEAD
 	PyTypeObject *tensor_type; /* torch.Tensor */
 	PyObject *impl;            /* the descriptor of a tensor's address */
-	PyObject *plain;           /* torch._C.DisableTorchFunction: while it is entered, no Python code of tensors runs */
 	PyObject *names;           /* dict: address of a parameter → its name, str */
 	PyObject *optimizers;      /* dict: address of an optimizer → weak reference */
 	struct held *held;
@@ -310,7 +310,7 @@ static PyObject *watch_stepped(PyObject *object, PyObject *const *args, Py_ssize
 {
 	struct watch_object *self = (struct watch_object *)object;
 	const struct ops_collector *collector = ops_collector_get();
-	PyObject *plain, *entered, *left = NULL;
+	struct ops_ext_unseen unseen;
 	struct next_look *look;
 	uint64_t begin_ticks;
 
@@ -322,17 +322,11 @@ static PyObject *watch_stepped(PyObject *object, PyObject *const *args, Py_ssize
 	look = find_look(self, args[0]);
 	if (self->brief && begin_ticks < look->ticks)
 		Py_RETURN_NONE;
-	plain = PyObject_CallNoArgs(self->plain);
-	entered = plain ? PyObject_CallMethod(plain, "__enter__", NULL) : NULL;
-	if (entered) {
-		watch_optimizer(self, args[0], true);
-		left = PyObject_CallMethod(plain, "__exit__", "OOO", Py_None, Py_None, Py_None);
-	}
+	unseen = ops_ext_unseen_begin();
+	watch_optimizer(self, args[0], true);
+	ops_ext_unseen_end(unseen);
 	remember_optimizer(self, args[0]);
 	look->ticks = begin_ticks + BRIEF_SHARE * (ops_ticks(collector->tsc) - begin_ticks);
-	Py_XDECREF(left);
-	Py_XDECREF(entered);
-	Py_XDECREF(plain);
 	PyErr_Clear();
 	Py_RETURN_NONE;
 }
@@ -443,12 +437,11 @@ static int watch_init(PyObject *object, PyObject *args, PyObject *kwargs)
 	}
 	Py_XSETREF(self->tensor_type, (PyTypeObject *)PyObject_GetAttrString(torch, "Tensor"));
 	Py_XSETREF(self->impl, PyObject_GetAttrString(base, "_cdata"));
-	Py_XSETREF(self->plain, PyObject_GetAttrString(core, "DisableTorchFunction"));
 	Py_XSETREF(self->names, PyDict_New());
 	Py_XSETREF(self->optimizers, PyDict_New());
 	Py_DECREF(base);
 	Py_DECREF(core);
-	if (!self->tensor_type || !self->impl || !self->plain || !self->names || !self->optimizers)
+	if (!self->tensor_type || !self->impl || !self->names || !self->optimizers)
 		return -1;
 	if (!PyType_Check(self->tensor_type) || !Py_TYPE(self->impl)->tp_descr_get)
 		return PyErr_SetString(PyExc_TypeError, "this torch's tensors are none"), -1;
@@ -468,7 +461,6 @@ static void watch_dealloc(PyObject *object)
 	PyMem_Free(self->held);
 	Py_XDECREF(self->tensor_type);
 	Py_XDECREF(self->impl);
-	Py_XDECREF(self->plain);
 	Py_XDECREF(self->names);
 	Py_XDECREF(self->optimizers);
 	type->tp_free(object);

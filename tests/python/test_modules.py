@@ -715,3 +715,39 @@ def test_fully_sharded(tmp_path):
     out = run(code, str(tmp_path / "store"))
     assert [line.split()[0] for line in out.splitlines()] == ["FSDPSequential", "0", "1", "1.0", "1.1"]
     assert {line.split()[2] for line in out.splitlines()} == {"2"}
+
+
+def test_a_traced_function_has_nothing_of_the_recording():
+    """torch.jit.trace traces twice and compares: the parameters of a module were read in the first graph only."""
+    model = nn.Sequential(nn.Linear(4, 4), nn.ReLU(), nn.Linear(4, 4)).eval()
+    traced = []
+    profiled(lambda: traced.append(torch.jit.trace(model, torch.rand(2, 4))))
+    names = [value.debugName() for node in traced[0].inlined_graph.nodes() for value in node.outputs()]
+    assert torch._C._get_tracing_state() is None
+    plain = torch.jit.trace(nn.Sequential(nn.Linear(4, 4), nn.ReLU(), nn.Linear(4, 4)).eval(), torch.rand(2, 4))
+    assert names == [value.debugName() for node in plain.inlined_graph.nodes() for value in node.outputs()]
+
+
+@pytest.mark.parametrize("memory", [False, True])
+def test_a_torch_function_mode_sees_nothing_of_the_recording(memory):
+    class Seen(torch.overrides.TorchFunctionMode):
+        def __init__(self):
+            super().__init__()
+            self.names = []
+
+        def __torch_function__(self, function, types, args=(), kwargs=None):
+            self.names.append(getattr(function, "__qualname__", str(function)))
+            return function(*args, **(kwargs or {}))
+
+    def seen():
+        model = nn.Sequential(nn.Linear(4, 4), nn.ReLU(), nn.Linear(4, 1))
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+        with Seen() as mode:
+            for _ in range(2):
+                model(torch.rand(2, 4)).sum().backward()
+                optimizer.step()
+        return mode.names
+
+    expected, recorded = seen(), []
+    profiled(lambda: recorded.extend(seen()), profile_memory=memory, record_shapes=memory, with_stack=memory)
+    assert expected and recorded == expected
