@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/json_scan.h"
 #include "base/source.h"
 #include "read/reading.h"
 
@@ -24,6 +25,18 @@ static size_t read_on(struct ops_source *source, char *out, size_t room)
 	return size;
 }
 
+/* Returns whether the first member is that of Kineto's and Opstrobe's files. Small files of other programs begin with it, too. */
+static bool has_schema_first(const char *text, size_t size)
+{
+	static const char word[] = "\"schemaVersion\"";
+	const char *end = text + size, *at = ops_json_space_end(text, end);
+
+	if (at == end || *at != '{')
+		return false;
+	at = ops_json_space_end(at + 1, end);
+	return (size_t)(end - at) >= strlen(word) && !memcmp(at, word, strlen(word));
+}
+
 static bool trace_head_looks_like_trace(const char *text, size_t size)
 {
 	static const char *const words[] = {"\"traceEvents\"", "\"deviceProperties\"", "\"ph\""};
@@ -31,6 +44,9 @@ static bool trace_head_looks_like_trace(const char *text, size_t size)
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
 		if (memmem(text, size, words[i], strlen(words[i])))
 			return true;
+	/* Metadata of a recording, such as its samples of stacks, may be longer than that. */
+	if (size == HEAD_BYTES && has_schema_first(text, size))
+		return true;
 	/* An execution trace lies next to the trace of the same run: it is not another one. */
 	return ops_is_format_but_json(text, size) && !ops_is_execution_trace(text, size);
 }

@@ -135,3 +135,13 @@ def test_the_listing_ends_with_the_server(folder):
         server.json("traces", summaries="all")
         code, errors = server.stop()
         assert code == 0, errors
+
+
+def test_a_trace_whose_metadata_is_long(tmp_path):
+    """The samples of stacks come before the events in Opstrobe's files, whatever these are called."""
+    long = {"schemaVersion": 1, "python_samples_of_another": ["train.py(3)"] * 10_000}
+    (tmp_path / "gan.json").write_text(json.dumps(long | json.loads(trace(0))))
+    (tmp_path / "manifest.json").write_text(json.dumps({"schemaVersion": 2, "layers": []}))
+    (tmp_path / "long.json").write_text(json.dumps({"layers": ["layer"] * 10_000}))
+    with serving(tmp_path) as server:
+        assert [each["name"] for each in server.json("traces")["traces"]] == ["gan.json"]
