@@ -147,3 +147,19 @@ def test_the_loader_comes_first_if_steps_wait_longer_for_it(opstrobe, tmp_path):
     (loader,) = json.loads(opstrobe("advise", "--format", "json", "t.json").stdout)["findings"]
     assert loader["id"] == "loader-bound" and "for CPUs that mainly the workers have" in loader["evidence"]
     assert loader["predicted_gain_ms_per_step"] == pytest.approx(0.4 + 0.9 * 0.4 / 2, abs=0.05)
+
+
+@pytest.mark.parametrize(("waited_us", "threads"), [(400, ""), (150, " by all threads of operators")])
+def test_operators_may_wait_longer_than_the_thread_of_the_steps(opstrobe, tmp_path, waited_us, threads):
+    """The base excludes all of it, which is more than what steps waited according to the same page."""
+    rows, steps = [], []
+    for i in range(12):
+        more = 400 * (i % 6 > 0)
+        at = 1000 * i
+        rows += [row(f"ProfilerStep#{i}", at, 600 + more, "user_annotation"), row("aten::mm", at + 150, 300 + more)]
+        steps.append([i, 600_000, 1000 * waited_us * (more > 0), 0, 0])
+    machine = {"processors": 2, "threads": 2, "threads_share": 0.1, "children_share": 0.3, "steps": steps}
+    (tmp_path / "t.json").write_text(json.dumps({"machine": machine, "traceEvents": rows}))
+    base = json.loads(opstrobe("advise", "--format", "json", "t.json").stdout)["base"]
+    assert base["excluded_ms"]["waits_for_cpu"] == pytest.approx(400 * 10 / 12 / 1000, abs=0.01)
+    assert f" of waiting for a CPU{threads} (6 of 12 steps are steady" in base["text"]

@@ -209,6 +209,12 @@ static double excluded_ms(const struct advice_report *report, int part)
 	return report->steady ? (double)report->excluded_ns[part] / 1e6 / report->steady : 0;
 }
 
+/* An operator ends when its last thread has: its own wait is longer than that of the thread of the steps, which is the measured one. */
+static bool excludes_other_threads(const struct advice_report *report, int part)
+{
+	return part == ADVICE_EXCLUDED_WAITS && excluded_ms(report, part) > (1 + EXCLUDED_MIN) * report->mean_ms * report->waited.ratio;
+}
+
 /* ", which excludes 1.9 ms of waiting for a CPU, 310 µs of overhead of recording" */
 static void excluded_text(const struct advice_report *report, char *text, size_t room)
 {
@@ -222,7 +228,8 @@ static void excluded_text(const struct advice_report *report, char *text, size_t
 		if (!(ms > EXCLUDED_MIN * report->step_ms))
 			continue;
 		ops_format_duration(time, ms * 1e6);
-		used += (size_t)snprintf(text + used, room - used, "%s %s of %s", used ? "," : ", which excludes", time, excluded_parts[i].of);
+		used += (size_t)snprintf(text + used, room - used, "%s %s of %s%s", used ? "," : ", which excludes", time, excluded_parts[i].of,
+		                         excludes_other_threads(report, i) ? " by all threads of operators" : "");
 	}
 }
 
