@@ -72,6 +72,7 @@
 #include "analyze/views/views.h"
 #include "base/arena.h"
 #include "base/array.h"
+#include "base/text.h"
 #include "derive/blocking.h"
 #include "derive/flops.h"
 #include "derive/memory_events.h"
@@ -416,6 +417,7 @@ struct advice {
 	bool inside_loader;    /* only what makes batches counts; see advice_loader.c */
 	double fault_ns;       /* time of page faults per byte allocated on the host; 0: unknown */
 	struct advice_idle idle;
+	double explained_exposed_ns; /* part of its time in which only collectives run that findings explain */
 	bool real_steps;       /* the trace has steps */
 	bool is_of_samples;    /* stacks are samples: no rule applies, since rules use calls and their times */
 	bool has_no_times;     /* no rule applies: an execution trace has no times */
@@ -550,6 +552,12 @@ static inline enum operator_kind advice_kind(const struct advice *advice, uint32
 static inline struct ops_string advice_name(const struct advice *advice, uint32_t row)
 {
 	return ops_trace_string(advice->trace, advice->events->name[row]);
+}
+
+/* Returns true for a row of the engine for a node of the backward pass. */
+static inline bool advice_is_node(const struct advice *advice, uint32_t row)
+{
+	return ops_string_starts(advice_name(advice, row), "autograd::engine::");
 }
 
 /* Returns true if there are more threads than processors. Threads of the program then wait for each other. */
@@ -839,6 +847,7 @@ struct advice_result {
 	bool always;                 /* report regardless of the gain, with at least the severity */
 	enum advice_severity severity;
 	int64_t outside_ns;          /* part of the tally in which no row runs that counts, so that no claim has it */
+	bool is_replayed;            /* the gain is that of a replay, which may compute more while collectives run */
 	double explained_ns;         /* for a run: exposed communication that this explains, summed over all ranks */
 	bool failed;                 /* out of memory */
 };
@@ -852,9 +861,9 @@ int64_t advice_claim_share(struct advice_result *result, uint32_t row, double sh
 /* Claims self time of a function. */
 void advice_claim_self(struct advice_result *result, uint32_t row, int64_t ns);
 
-/* Replaces `costs` and `outside_ns` of a rule whose tally is idle time of a device: this is spread over all rows of the host in it. Returns
- * false if out of memory. */
-bool advice_spread_idle(struct advice_result *result, enum advice_idle_cause cause);
+/* Adds a share of the idle time of a device of a cause to `costs` and `outside_ns`, not to the tally: it is spread over all rows of the host in it, see
+ * advice_idle_divide(). Returns false if out of memory. */
+bool advice_spread_idle(struct advice_result *result, enum advice_idle_cause cause, double share);
 
 /* How the claims of a result are distributed over the steady steps. */
 struct advice_spread {
@@ -915,6 +924,9 @@ void advice_attribute(struct advice *advice, struct advice_result *results, size
 /* Adds the findings that matter to the report, the largest gain first. Their total gain is at most `left_pct` of a
  * step; sets `left_pct` to the remainder. Sorts the findings. */
 bool advice_report_add(struct advice_report *report, struct advice_finding *findings, size_t count, double *left_pct);
+
+/* Returns whether a finding gains enough to be reported, or is reported in any case. */
+bool advice_is_reported(const struct advice_finding *finding);
 
 /* Sets the interval of the final gain. */
 void advice_set_interval(struct advice_finding *finding);

@@ -245,9 +245,14 @@ bool advice_idle_divide(const struct advice *advice, enum advice_idle_cause caus
 
 	for (size_t i = 0; done && i < advice->idle.gaps.count; i++) {
 		const struct advice_gap *gap = &advice->idle.gaps.items[i];
+		bool is_end = gap->cause == ADVICE_IDLE_END;
+		int64_t end_ns = is_end ? gap->end_ns : gap->host_end_ns;
 
-		if (gap->cause == cause)
-			advice_walk_divide(&walk, advice->events->track[launching_call(advice, gap)], gap->start_ns, gap->host_end_ns, ns);
+		if (cause != ADVICE_IDLE_CAUSES && gap->cause != cause)
+			continue;
+		if (cause != ADVICE_IDLE_CAUSES)
+			end_ns = ops_sum(gap->start_ns, advice_idle_saved_ns(advice, gap));
+		advice_walk_divide(&walk, is_end ? OPS_NONE : advice->events->track[launching_call(advice, gap)], gap->start_ns, end_ns, ns);
 	}
 	advice_walk_release(&walk);
 	return done;
@@ -295,8 +300,11 @@ void advice_idle_release(struct advice_idle *idle)
 
 int64_t advice_idle_saved_ns(const struct advice *advice, const struct advice_gap *gap)
 {
-	int64_t wait_ns = advice_host_ns(advice, gap->row);
+	int64_t wait_ns;
 
+	if (gap->cause != ADVICE_IDLE_SYNC && gap->cause != ADVICE_IDLE_UPLOAD)
+		return gap->ns;
+	wait_ns = advice->zone[gap->row] & ADVICE_IN_ROW_LOOP ? 0 : advice_host_ns(advice, gap->row);
 	return wait_ns < gap->ns ? wait_ns : gap->ns;
 }
 

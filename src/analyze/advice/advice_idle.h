@@ -56,11 +56,12 @@ struct advice_idle {
 /* The rest of the model must be ready. Returns false if out of memory. */
 bool advice_idle_find(struct advice *advice);
 void advice_idle_release(struct advice_idle *idle);
-/* Adds the host's shares of the gaps of a cause, in which work was launched in the end, to the innermost rows of the launching thread, as far
- * as these count. `ns`: by row. Returns false if out of memory. */
+/* Adds the host's shares of the gaps of a cause to the innermost rows of the launching thread, or of the steps' thread, as far as these
+ * count; only what disappears with the cause, see advice_idle_saved_ns(). ADVICE_IDLE_CAUSES: all of all gaps. `ns`: by row. Returns false
+ * if out of memory. */
 bool advice_idle_divide(const struct advice *advice, enum advice_idle_cause cause, int64_t *ns);
-/* Returns the part of a gap after a synchronizing call that disappears with the call. It is at most the wait of the
- * host, since without the call the host reaches the next launch that much earlier. */
+/* Returns the part of the host's share of a gap that disappears with its cause. After a synchronizing call it is at most the wait of the
+ * host, since without the call the host reaches the next launch that much earlier. Reads in a loop over rows belong to the loop. */
 int64_t advice_idle_saved_ns(const struct advice *advice, const struct advice_gap *gap);
 /* Returns the idle time of the device up to a time, without the device's own share. */
 int64_t advice_idle_before(const struct advice_idle *idle, int64_t ns);

@@ -178,7 +178,7 @@ static bool find_forwards(const struct advice *advice)
 
 		if (forward[row] >= OPS_ROW_PLAIN)
 			continue;
-		if (parent != OPS_NONE && ops_string_starts(advice_name(advice, parent), "autograd::engine::"))
+		if (parent != OPS_NONE && advice_is_node(advice, parent))
 			node = parent;
 		if (forward[row] < node)
 			advice->forward[node] = forward[row];
@@ -266,7 +266,7 @@ static bool find_zones(struct advice *advice)
 			zone |= ADVICE_IN_LOADER;
 		if (name & VIEW_NAME_OPTIMIZER)
 			zone |= ADVICE_IN_OPTIMIZER;
-		if (advice->events->scope[row] == 1 || ops_string_starts(advice_name(advice, row), "autograd::engine::"))
+		if (advice->events->scope[row] == 1 || advice_is_node(advice, row))
 			zone |= ADVICE_IN_BACKWARD;
 		if (blocked[advice->events->name[row]] && advice->events->kind[row] == OPS_EVENT_PYTHON_FUNCTION)
 			zone |= ADVICE_WAITING;
@@ -287,8 +287,7 @@ static void find_engine_times(struct advice *advice)
 	for (uint32_t row = 0; row < advice->events->count; row++) {
 		uint32_t parent = advice->events->parent[row];
 
-		if (parent != OPS_NONE && ops_string_starts(advice_name(advice, row), "autograd::engine::") &&
-		    ops_string_contains(advice_name(advice, parent), "run_backward"))
+		if (parent != OPS_NONE && advice_is_node(advice, row) && ops_string_contains(advice_name(advice, parent), "run_backward"))
 			nodes[parent]++;
 	}
 	for (uint32_t row = 0; row < advice->events->count; row++)

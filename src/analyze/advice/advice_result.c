@@ -157,19 +157,24 @@ void advice_claim_self(struct advice_result *result, uint32_t row, int64_t ns)
 	add_claim(result, (struct advice_claim){.ns = ns, .row = row, .self = true});
 }
 
-bool advice_spread_idle(struct advice_result *result, enum advice_idle_cause cause)
+bool advice_spread_idle(struct advice_result *result, enum advice_idle_cause cause, double share)
 {
 	const struct advice *advice = result->advice;
-	int64_t *ns = ops_alloc_zeroed(advice->events->count + 1, sizeof(*ns));
+	int64_t *ns = ops_alloc_zeroed(advice->events->count + 1, sizeof(*ns)), outside_ns = 0;
 	bool done = ns && advice_idle_divide(advice, cause, ns);
 
-	result->costs.count = 0;
-	result->outside_ns = advice->idle.ns[cause];
+	for (size_t i = 0; i < advice->idle.gaps.count; i++) {
+		const struct advice_gap *gap = &advice->idle.gaps.items[i];
+
+		if (gap->cause == cause)
+			outside_ns = ops_sum(outside_ns, advice_idle_saved_ns(advice, gap));
+	}
 	for (uint32_t row = 0; done && row < advice->events->count; row++) {
-		result->outside_ns -= ns[row];
+		outside_ns -= ns[row];
+		ns[row] = (int64_t)(share * (double)ns[row]);
 		done = ns[row] <= 0 || OPS_ARRAY_APPEND(&result->costs, ((struct advice_claim){.ns = ns[row], .row = row, .self = true}));
 	}
-	result->outside_ns = result->outside_ns > 0 ? result->outside_ns : 0;
+	result->outside_ns = ops_sum(result->outside_ns, outside_ns > 0 ? (int64_t)(share * (double)outside_ns) : 0);
 	ops_free(ns);
 	return done;
 }

@@ -40,11 +40,21 @@ struct avoidable_line {
 	int64_t avoidable_ns;  /* avoidable time of unusual calls */
 	int64_t longest_ns;
 	uint32_t longest;      /* row of an unusual call */
+	bool is_reported;
 	struct unusual_call unusual; /* what is unusual about that call */
+};
+
+/* An unusual call, and its avoidable time. */
+struct avoidable_call {
+	int64_t ns;
+	uint32_t row;
+	uint32_t line; /* index of its line */
 };
 
 struct avoidable {
 	struct roofline roofline;
+	OPS_ARRAY(struct avoidable_call) calls;
+	bool failed;            /* out of memory */
 	uint8_t *grown;         /* by value: it was copied to extend it */
 	struct avoidable_line *lines; /* by place; the last entry is for calls without one */
 	uint8_t *elementwise;   /* by string: elementwise or a reduction */
@@ -225,6 +235,7 @@ static void sum_call(struct avoidable *all, const struct advice *advice, const s
 	if (unusual.kind == IN_CHAIN)
 		line = &all->lines[all->chain_site[node]];
 	line->avoidable_ns = ops_sum(line->avoidable_ns, avoidable_ns);
+	all->failed |= !OPS_ARRAY_APPEND(&all->calls, ((struct avoidable_call){avoidable_ns, call->row, (uint32_t)(line - all->lines)}));
 	if (avoidable_ns > line->longest_ns) {
 		line->longest_ns = avoidable_ns;
 		line->longest = place;
@@ -240,18 +251,21 @@ static bool report_lines(struct avoidable *all, struct advice_result *result)
 	char text[640];
 
 	for (uint32_t site = 0; site <= advice->sites.count; site++) {
-		const struct avoidable_line *line = &all->lines[site];
-
+		struct avoidable_line *line = &all->lines[site];
 		double claimed_max = line->unusual.kind == IN_CHAIN ? CHAIN_CLAIMED_MAX : CLAIMED_MAX;
 
 		if ((double)line->avoidable_ns < SHARE_MIN * (double)advice->steps_ns ||
 		    (double)(line->ns - line->left_ns) > claimed_max * (double)line->ns)
 			continue;
-		advice_add_at(result, site < advice->sites.count ? site : OPS_NONE, line->longest, line->avoidable_ns);
+		line->is_reported = true;
+		advice_tally_add_at(&result->tally, site < advice->sites.count ? site : OPS_NONE, line->longest, line->avoidable_ns);
 		most = !most || line->avoidable_ns > most->avoidable_ns ? line : most;
 	}
 	if (!most)
 		return true;
+	for (size_t i = 0; i < all->calls.count; i++)
+		if (all->lines[all->calls.items[i].line].is_reported)
+			advice_add_cost(result, all->calls.items[i].row, all->calls.items[i].ns);
 	tensor = advice_largest_input(advice, most->longest);
 	advice_describe_unusual(advice, &most->unusual, most->longest, text, sizeof(text));
 	result->detail = unusual_fixes[most->unusual.kind];
@@ -306,8 +320,9 @@ static bool rule_avoidable_find(const struct advice *advice, struct advice_resul
 	       roofline_init(&all.roofline, advice->trace, OPS_ROOFLINE_OPERATOR, NULL, NULL) == OPS_OK;
 	if (done)
 		avoidable_sum_calls(&all, advice);
-	done = done && report_lines(&all, result);
+	done = done && !all.failed && report_lines(&all, result);
 	roofline_release(&all.roofline);
+	OPS_ARRAY_RELEASE(&all.calls);
 	ops_free(all.lines);
 	ops_free(all.grown);
 	ops_free(all.elementwise);

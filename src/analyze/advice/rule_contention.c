@@ -25,7 +25,7 @@ static bool find_contention(const struct advice *advice, struct advice_result *r
 		return true;
 	for (uint32_t row = 0; row < advice->events->count; row++)
 		if (advice->views->parts[row] == VIEW_LOADER && advice_counts(advice, row))
-			advice_add(result, row, advice_ns(advice, row));
+			advice_tally_add(&result->tally, row, advice_ns(advice, row)); /* the waits are in no row */
 	return advice_report_gain(result, all_ns, "Operators run on %lld threads, and the child processes, such as workers of a loader, need CPUs as well: %s "
 	                          "CPUs are available. For %s the thread of the steps was ready and had none, while of the other threads that ran, %s were "
 	                          "of this process and %s of its child processes.",

@@ -71,16 +71,17 @@ static void add_copies(struct copies *copies, const struct advice *advice, struc
 	}
 }
 
-static void add_stalls(struct copies *copies, const struct advice *advice, struct advice_result *result)
+static bool add_stalls(struct copies *copies, const struct advice *advice, struct advice_result *result)
 {
 	for (size_t i = 0; i < advice->idle.gaps.count; i++) {
 		const struct advice_gap *gap = &advice->idle.gaps.items[i];
 
 		if (gap->cause == ADVICE_IDLE_UPLOAD) {
 			copies->stalled_ns = ops_sum(copies->stalled_ns, advice_idle_saved_ns(advice, gap));
-			advice_add(result, gap->row, advice_idle_saved_ns(advice, gap));
+			advice_tally_add(&result->tally, gap->row, advice_idle_saved_ns(advice, gap));
 		}
 	}
+	return advice_spread_idle(result, ADVICE_IDLE_UPLOAD, 1);
 }
 
 static bool rule_copies_find(const struct advice *advice, struct advice_result *result, bool pageable)
@@ -94,9 +95,10 @@ static bool rule_copies_find(const struct advice *advice, struct advice_result *
 		add_copies(&copies, advice, result);
 		count = result->tally.events;
 		if (count && pageable)
-			add_stalls(&copies, advice, result);
+			done = add_stalls(&copies, advice, result);
 		gain_ns = (double)result->tally.ns;
-		done = !count || advice_replay_gain(advice, ADVICE_OVERLAPPED, copies.rows.items, copies.rows.count, &gain_ns);
+		result->is_replayed = true;
+		done = done && (!count || advice_replay_gain(advice, ADVICE_OVERLAPPED, copies.rows.items, copies.rows.count, &gain_ns));
 		done = done && advice_report_gain(result, gain_ns,
 		                           "%s between the device and memory of the host that is %s, %s in total, of which "
 		                           "%s without a kernel. The device is idle for %s because the host waits for copies.",

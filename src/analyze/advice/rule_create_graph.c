@@ -68,7 +68,7 @@ static void mark_used(struct graph_passes *passes, const struct advice *advice)
 		int64_t number = advice->events->sequence_nr[row];
 		size_t low = 0, high = passes->items.count;
 
-		if (number < 0 || !ops_string_starts(advice_name(advice, row), "autograd::engine::"))
+		if (number < 0 || !advice_is_node(advice, row))
 			continue;
 		while (low < high) {
 			size_t middle = (low + high) / 2;

@@ -108,7 +108,7 @@ static bool is_after_nodes(const struct advice *advice, uint32_t row)
 		return false;
 	if (advice->zone[row] & ADVICE_IN_OPTIMIZER)
 		return !(advice->zone[row] & ADVICE_IN_OPERATOR);
-	return (advice->zone[row] & ADVICE_IN_BACKWARD) && parent != OPS_NONE && ops_string_starts(advice_name(advice, parent), "autograd::engine::");
+	return (advice->zone[row] & ADVICE_IN_BACKWARD) && parent != OPS_NONE && advice_is_node(advice, parent);
 }
 
 static const char *const names[] = {"aten::embedding_dense_backward", NULL};

@@ -15,13 +15,20 @@ struct passes {
 	uint32_t *row;   /* by step: the call of the program that contains the pass */
 };
 
+static bool is_node_of_pass(const struct advice *advice, uint32_t row)
+{
+	uint32_t parent = advice->events->parent[row];
+
+	return advice_counts(advice, row) && (advice->zone[row] & ADVICE_IN_BACKWARD) &&
+	       (parent == OPS_NONE || !(advice->zone[parent] & ADVICE_IN_BACKWARD));
+}
+
 static void rule_graph_count(struct passes *passes, const struct advice *advice)
 {
 	for (uint32_t row = 0; row < advice->events->count; row++) {
-		uint32_t parent = advice->events->parent[row], step = advice->step_of[row];
+		uint32_t step = advice->step_of[row];
 
-		if (!advice_counts(advice, row) || !(advice->zone[row] & ADVICE_IN_BACKWARD) ||
-		    (parent != OPS_NONE && (advice->zone[parent] & ADVICE_IN_BACKWARD)))
+		if (!is_node_of_pass(advice, row))
 			continue;
 		if (!passes->nodes[step])
 			passes->row[step] = row;
@@ -58,9 +65,11 @@ static bool rule_graph_report(const struct passes *passes, const struct advice *
 		first = first ? first : passes->nodes[i];
 		last = passes->nodes[i];
 		/* The nodes of the step itself are still required. */
-		advice_add(result, advice_calling_row(advice, passes->row[i]),
-		           (int64_t)((double)passes->ns[i] * (1 - (double)added / (double)passes->nodes[i])));
+		advice_tally_add(&result->tally, advice_calling_row(advice, passes->row[i]), (int64_t)((double)passes->ns[i] * (1 - (double)added / (double)passes->nodes[i])));
 	}
+	for (uint32_t row = 0; added && row < advice->events->count; row++)
+		if (is_node_of_pass(advice, row))
+			advice_add_cost(result, row, (int64_t)((double)advice_node_ns(advice, row) * (1 - (double)added / (double)passes->nodes[advice->step_of[row]])));
 	result->always = true;
 	result->severity = ADVICE_MEDIUM;
 	return !added || advice_report_costs(result, "The backward pass grows from %u to %u nodes, by %u or more in each step. "

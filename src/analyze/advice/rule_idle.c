@@ -92,7 +92,7 @@ static bool rule_idle_find(const struct advice *advice, struct advice_result *re
 	size_t count = advice->events->count + 1;
 	int64_t *claimed_ns = ops_alloc_zeroed(count, sizeof(*claimed_ns));
 	double *left_ns = ops_alloc_zeroed(count, sizeof(*left_ns)), *part = ops_alloc_zeroed(count, sizeof(*part));
-	bool done = claimed_ns && left_ns && part && advice_spread_idle(result, ADVICE_IDLE_HOST);
+	bool done = claimed_ns && left_ns && part && advice_spread_idle(result, ADVICE_IDLE_HOST, 1);
 
 	if (done) {
 		find_left(advice, claimed_ns, left_ns, part);

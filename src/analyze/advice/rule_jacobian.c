@@ -31,7 +31,7 @@ static uint32_t function_of_node(const struct advice *advice, uint32_t row)
 {
 	uint32_t call;
 
-	if (advice->events->sequence_nr[row] < 0 || !advice_counts(advice, row) || !ops_string_starts(advice_name(advice, row), "autograd::engine::"))
+	if (advice->events->sequence_nr[row] < 0 || !advice_counts(advice, row) || !advice_is_node(advice, row))
 		return OPS_NONE;
 	call = advice_calling_row(advice, row);
 	return call == OPS_NONE || advice->events->parent[call] == OPS_NONE ? call : advice->events->parent[call];

@@ -30,7 +30,7 @@ static void add_gaps(struct launches *launches, const struct advice *advice, str
 			continue;
 		event = &advice->views->device_events.items[gap->event];
 		step = advice->step_of[event->row];
-		advice_add(result, advice_launch_row(advice, event), gap->ns);
+		advice_tally_add(&result->tally, advice_launch_row(advice, event), gap->ns);
 		if (step != OPS_NONE && gap->ns > GRAPH_NS)
 			launches->by_step[step] = ops_sum(launches->by_step[step], gap->ns - GRAPH_NS);
 	}
@@ -72,7 +72,7 @@ static bool rule_launch_find(const struct advice *advice, struct advice_result *
 	if (done) {
 		add_gaps(&launches, advice, result);
 		rule_launch_add_kernels(&launches, advice);
-		done = result->tally.events < GAPS_MIN || (advice_spread_idle(result, ADVICE_IDLE_LAUNCH) && rule_launch_report(result, &launches));
+		done = result->tally.events < GAPS_MIN || (advice_spread_idle(result, ADVICE_IDLE_LAUNCH, 1) && rule_launch_report(result, &launches));
 	}
 	ops_free(launches.by_step);
 	return done;

@@ -28,10 +28,12 @@ static bool rule_loading_find(const struct advice *advice, struct advice_result 
 			continue;
 		if (longest == OPS_NONE || advice_host_ns(advice, gap->row) > advice_host_ns(advice, longest))
 			longest = gap->row;
-		advice_add(result, gap->row, gap->ns);
+		advice_tally_add(&result->tally, gap->row, gap->ns);
 	}
 	if (longest == OPS_NONE)
 		return true;
+	if (!advice_spread_idle(result, ADVICE_IDLE_LOAD, 1))
+		return false;
 	describe_longest(advice, longest, text, sizeof(text));
 	return advice_report_costs(result, "%s code for the device, which is idle for %s meanwhile. The "
 	                                   "longest: %s.",

@@ -42,7 +42,7 @@ static bool rule_passes_add(struct passes *passes, struct advice_result *result,
 	uint32_t *last, before;
 
 	if (number < 0 || !advice_counts(advice, row) || passes->differs[advice->step_of[row]] ||
-	    !ops_string_starts(advice_name(advice, row), "autograd::engine::"))
+	    !advice_is_node(advice, row))
 		return true;
 	last = ops_map_slot(&passes->last, key * 0x9e3779b97f4a7c15u ^ (uint64_t)number, row);
 	if (!last)

@@ -61,6 +61,12 @@ static bool is_python(const struct advice_loop *loop)
 	return !loop->slices && loop->operators_ns < loop->span_ns / OPERATORS_SHARE;
 }
 
+/* The engine runs node after node, in no loop of the program. */
+static bool cannot_be_one_operator(const struct advice *advice, const struct advice_loop *loop)
+{
+	return is_sequence(loop) || is_layers(advice, loop) || is_python(loop) || advice_is_node(advice, loop->row);
+}
+
 /* Loops that change separate tensors in place, such as parameters, can use functions torch._foreach_…. On the CPU those
  * call the same operators one after another, and save only the time in Python. */
 static bool becomes_foreach(const struct advice *advice, const struct advice_loop *loop)
@@ -145,7 +151,7 @@ static int64_t gain_of(const struct advice *advice, const struct advice_loop *lo
 	left = loop->recurrent || !loop->chain ? 1 : loop->chain + 1;
 	gain_ns = span_ns - claimed->ns - (int64_t)((double)span_ns * left / loop->iterations) -
 	          (becomes_foreach(advice, loop) ? loop->operators_ns : work_ns);
-	if (is_sequence(loop) || is_layers(advice, loop) || is_python(loop))
+	if (cannot_be_one_operator(advice, loop))
 		return 0;
 	if (!loop->small || span_ns <= 0 || gain_ns <= 0 || claimed->explained)
 		return 0;
@@ -182,7 +188,7 @@ static struct claimed *find_claimed(const struct advice *advice)
 /* Returns true if other rules explain the entire loop, whatever its gain. */
 static bool is_claimed(const struct advice *advice, const struct advice_loop *loop, bool slices)
 {
-	return loop->small && !is_sequence(loop) && !is_layers(advice, loop) && !is_python(loop) && loop->slices == slices;
+	return loop->small && !cannot_be_one_operator(advice, loop) && loop->slices == slices;
 }
 
 /* Claims the loops, and the self time of their functions in between. */

@@ -78,11 +78,20 @@ static int64_t least_ns(const struct advice *advice, uint32_t row)
 	return is_own(advice, row) ? CALL_NS_MIN : CALLED_NS_MIN;
 }
 
+/* Time by row. */
+struct python_time {
+	int64_t *own_ns;   /* of the row, with short calls in it */
+	int64_t *all_ns;   /* the same, with what does not count as computation */
+	int64_t *short_ns; /* of a call that counts for the row around it */
+};
+
 /* Gathers the unclaimed self time of functions, with calls that lead to no operator: short functions of the program, C
  * functions and functions of packages. Walks from the last row to the first, since children come after their
  * parents. */
-static void rule_python_time_gather(const struct advice *advice, const struct ops_wrappers *wrappers, int64_t *own_ns)
+static void rule_python_time_gather(const struct advice *advice, const struct ops_wrappers *wrappers, struct python_time *time)
 {
+	int64_t *own_ns = time->own_ns;
+
 	for (uint32_t row = (uint32_t)advice->events->count; row-- > 0;) {
 		uint32_t parent = advice->events->parent[row];
 		bool inside = parent != OPS_NONE && is_own(advice, parent);
@@ -93,10 +102,13 @@ static void rule_python_time_gather(const struct advice *advice, const struct op
 			own_ns[row] = at_least_zero(ops_sum(own_ns[row], advice_self_left_ns(advice, row)));
 		else
 			own_ns[row] = inside ? borrowed_ns(advice, wrappers, row) : 0;
+		time->all_ns[row] = ops_sum(time->all_ns[row], is_own(advice, row) ? at_least_zero(advice_self_left_ns(advice, row)) : own_ns[row]);
 		if (!inside)
 			continue;
 		if (own_ns[row] < least_ns(advice, row)) {
 			own_ns[parent] = ops_sum(own_ns[parent], own_ns[row]);
+			time->all_ns[parent] = ops_sum(time->all_ns[parent], own_ns[row]);
+			time->short_ns[row] = own_ns[row];
 			own_ns[row] = 0;
 		}
 		if (advice->operator_ns[row])
@@ -208,6 +220,30 @@ static bool rule_python_time_add_own(const struct advice *advice, struct advice_
 	}
 	ops_free(called_ns);
 	return called_ns != NULL;
+}
+
+/* Claims the time in the rows in which it is: of calls of C functions and packages that of all rows in them outside of operators. Returns false
+ * if out of memory. */
+static bool claim_python_time(struct advice_result *result, const struct python_time *time)
+{
+	const struct advice *advice = result->advice;
+	double *part = ops_alloc_zeroed(advice->events->count + 1, sizeof(*part)); /* by row, of its time */
+
+	for (uint32_t row = 0; part && row < advice->events->count; row++) {
+		uint32_t parent = advice->events->parent[row];
+		bool is_called = parent != OPS_NONE && part[parent] > 0 && !is_own(advice, parent) && !is_own(advice, row);
+
+		if (!advice_counts(advice, row) || advice_is_operator(advice, row))
+			continue;
+		if (time->short_ns[row] > 0 || is_called)
+			part[row] = part[parent];
+		else if (time->own_ns[row] > 0 && time->all_ns[row] > 0)
+			part[row] = fmin(1, (double)time->own_ns[row] / (double)time->all_ns[row]);
+		if (part[row] > 0)
+			advice_claim_self(result, row, (int64_t)(part[row] * (double)at_least_zero(advice_self_left_ns(advice, row))));
+	}
+	ops_free(part);
+	return part != NULL;
 }
 
 #define PERIODS_MIN 3
@@ -330,8 +366,9 @@ static bool report_library(const struct advice *advice, struct advice_result *re
 	                          advice_spent(advice, (double)part->ns).text, longest);
 }
 
-static bool rule_python_time_report(const struct advice *advice, const struct ops_wrappers *wrappers, struct advice_result *result, const int64_t *own_ns)
+static bool rule_python_time_report(const struct advice *advice, const struct ops_wrappers *wrappers, struct advice_result *result, const struct python_time *time)
 {
+	const int64_t *own_ns = time->own_ns;
 	/* Waits for a processor are subtracted from rows by estimate, and from steps. */
 	const int64_t all_ns = result->tally.ns < advice->steps_ns ? result->tally.ns : advice->steps_ns;
 	struct library_part library = find_library_part(advice, wrappers, own_ns);
@@ -349,11 +386,10 @@ static bool rule_python_time_report(const struct advice *advice, const struct op
 		return true;
 	if (!advice->sampled && !advice_find_shared_ns(advice, &shared_ns))
 		return false;
+	if (!claim_python_time(result, time))
+		return false;
 	for (uint32_t row = 0; row < advice->events->count; row++) {
-		if (own_ns[row] <= 0)
-			continue;
-		advice_claim_self(result, row, own_ns[row]);
-		if (is_own(advice, row))
+		if (own_ns[row] > 0 && is_own(advice, row))
 			add_line_of_call(advice, result, row, own_ns[row]);
 	}
 	if (!add_lines_of_calls(advice, result, own_ns) || !add_lines_of_short(advice, result, own_ns))
@@ -379,16 +415,20 @@ static bool rule_python_time_report(const struct advice *advice, const struct op
 
 static bool rule_python_time_find(const struct advice *advice, struct advice_result *result)
 {
-	int64_t *own_ns = ops_alloc_zeroed(advice->events->count + 1, sizeof(*own_ns));
+	size_t count = advice->events->count + 1;
+	struct python_time time = {ops_alloc_zeroed(count, sizeof(int64_t)), ops_alloc_zeroed(count, sizeof(int64_t)),
+	                           ops_alloc_zeroed(count, sizeof(int64_t))};
 	const struct ops_wrappers *wrappers = ops_wrappers_of(advice->trace);
-	bool done = own_ns && wrappers;
+	bool done = time.own_ns && time.all_ns && time.short_ns && wrappers;
 
 	if (done) {
-		rule_python_time_gather(advice, wrappers, own_ns);
-		done = leave_out_frees(advice, own_ns);
+		rule_python_time_gather(advice, wrappers, &time);
+		done = leave_out_frees(advice, time.own_ns);
 	}
-	done = done && rule_python_time_add_own(advice, result, own_ns) && rule_python_time_report(advice, wrappers, result, own_ns);
-	ops_free(own_ns);
+	done = done && rule_python_time_add_own(advice, result, time.own_ns) && rule_python_time_report(advice, wrappers, result, &time);
+	ops_free(time.own_ns);
+	ops_free(time.all_ns);
+	ops_free(time.short_ns);
 	return done;
 }
 

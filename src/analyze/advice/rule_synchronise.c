@@ -214,6 +214,14 @@ static void describe_stack(const struct advice *advice, const struct advice_tall
 	}
 }
 
+/* A replay saves as much in the last step, after which no work follows that would end the idle time. */
+static bool add_end(struct advice_result *result, double gain_ns)
+{
+	double more_ns = gain_ns - (double)result->tally.ns, end_ns = (double)result->advice->idle.ns[ADVICE_IDLE_END];
+
+	return more_ns <= 0 || end_ns <= 0 || advice_spread_idle(result, ADVICE_IDLE_END, more_ns < end_ns ? more_ns / end_ns : 1);
+}
+
 /* First the host waits, then the device. The idle time of the device counts, up to the length of the host's wait. */
 static bool rule_synchronise_find_device(const struct advice *advice, struct advice_result *result)
 {
@@ -226,15 +234,16 @@ static bool rule_synchronise_find_device(const struct advice *advice, struct adv
 	for (size_t i = 0; done && i < advice->idle.gaps.count; i++) {
 		const struct advice_gap *gap = &advice->idle.gaps.items[i];
 
-		/* Reads in a loop over rows belong to the loop. */
-		if (gap->cause != ADVICE_IDLE_SYNC || (advice->zone[gap->row] & ADVICE_IN_ROW_LOOP))
+		if (gap->cause != ADVICE_IDLE_SYNC || advice_idle_saved_ns(advice, gap) <= 0)
 			continue;
 		waits_ns = ops_sum(waits_ns, advice_host_ns(advice, gap->row));
-		advice_add(result, gap->row, advice_idle_saved_ns(advice, gap));
+		advice_tally_add(&result->tally, gap->row, advice_idle_saved_ns(advice, gap));
 		calls.items[calls.count++] = gap->row;
 	}
 	gain_ns = (double)result->tally.ns;
-	done = done && (!result->tally.events || advice_replay_gain(advice, ADVICE_WITHOUT, calls.items, calls.count, &gain_ns));
+	result->is_replayed = true;
+	done = done && (!result->tally.events || (advice_spread_idle(result, ADVICE_IDLE_SYNC, 1) && advice_replay_gain(advice, ADVICE_WITHOUT, calls.items, calls.count, &gain_ns) &&
+	                                         add_end(result, gain_ns)));
 	OPS_ARRAY_RELEASE(&calls);
 	if (!done || !result->tally.events)
 		return done;

@@ -13,7 +13,8 @@ static void rest_python(struct device_trace *trace, const char *name, int id, in
 	device_trace_add(trace, "python_function", name, 1, 1, us, duration_us, args);
 }
 
-/* Four steps of 1 ms: attend() calls an operator of 600 us, update() one of 200 us, and 100 us are in no function. */
+/* Four steps of 1 ms: attend() calls an operator of 600 us, update() one of 200 us, and 100 us are in no function. A finding explains these, and
+ * the 50 us outside of operators of each function. */
 static void add_steps(struct device_trace *trace, const char *operator_name)
 {
 	for (int step = 0; step < 4; step++) {
@@ -53,17 +54,17 @@ static void splits_a_step_by_line(void **state)
 	add_steps(&trace, "aten::bmm");
 	text = device_trace_advise(&trace);
 	assert_float_equal(rest_percent(text) + number_after(text, "\"not_explained\":", "explained_percent"), 100, 1e-6);
-	assert_float_equal(number_after(text, "\"function\":\"attend\"", "percent"), 65, 0.1);
+	assert_float_equal(number_after(text, "\"function\":\"attend\"", "percent"), 60, 0.5);
 	assert_float_equal(number_after(text, "\"function\":\"attend\"", "operators_percent"), 60, 0.1);
-	assert_float_equal(number_after(text, "\"function\":\"attend\"", "python_percent"), 5, 0.1);
+	assert_float_equal(number_after(text, "\"function\":\"attend\"", "python_percent"), 0, 0.5);
 	assert_float_equal(number_after(text, "\"function\":\"attend\"", "calls_per_step"), 1, 1e-6);
-	assert_float_equal(number_after(text, "\"function\":\"update\"", "percent"), 25, 0.1);
-	assert_non_null(strstr(text, "65.0 % of a step: operators; aten::bmm 60.0 %; 1 call."));
+	assert_float_equal(number_after(text, "\"function\":\"update\"", "percent"), 20, 0.5);
+	assert_non_null(strstr(text, "60.3 % of a step: operators; aten::bmm 60.0 %; 1 call."));
 	ops_free(text);
 }
 
 /* Four steps of 1 ms. fit() calls functions of two libraries, which call operators: torch's own function is not named. A finding
- * about Python code explains 30 us of run() itself. */
+ * about Python code explains what they compute themselves. */
 static char *advise_calls_of_libraries(const char *operator_name, enum ops_format format)
 {
 	struct device_trace trace;
@@ -89,7 +90,7 @@ static void names_the_lines_of_libraries(void **state)
 	char *text = advise_calls_of_libraries("aten::bmm", OPS_FORMAT_JSON);
 
 	(void)state;
-	assert_non_null(strstr(text, "Through lightning/loop.py:12 in run 62.0 %, metrics/mean.py:7 in update 21.0 %."));
+	assert_non_null(strstr(text, "Through lightning/loop.py:12 in run 60.0 %, metrics/mean.py:7 in update 20.0 %."));
 	ops_free(text);
 	text = advise_calls_of_libraries("aten::_local_scalar_dense", OPS_FORMAT_JSON);
 	assert_true(finding_ms(text, "synchronising-calls") > 0.5);
@@ -213,7 +214,7 @@ static void names_the_modules_of_a_line(void **state)
 	ops_free(text);
 }
 
-/* A finding claims attend(), which reads a value, and another one the time between the functions: update() is left. */
+/* A finding claims attend(), which reads a value, and another one the time in Python: the operator of update() is left. */
 static void leaves_out_what_findings_claim(void **state)
 {
 	struct device_trace trace;
@@ -224,10 +225,10 @@ static void leaves_out_what_findings_claim(void **state)
 	add_steps(&trace, "aten::_local_scalar_dense");
 	text = device_trace_advise(&trace);
 	assert_true(finding_ms(text, "synchronising-calls") > 0.5);
-	assert_float_equal(rest_percent(text), 25, 0.1);
+	assert_float_equal(rest_percent(text), 20, 1);
 	assert_null(strstr(strstr(text, "\"not_explained\""), "attend"));
 	assert_float_equal(rest_percent(text) + number_after(text, "\"not_explained\":", "explained_percent"), 100, 1e-6);
-	assert_float_equal(number_after(text, "\"function\":\"update\"", "percent"), 25, 0.1);
+	assert_float_equal(number_after(text, "\"function\":\"update\"", "percent"), 20, 1);
 	ops_free(text);
 }
 
