@@ -417,7 +417,6 @@ struct advice {
 	bool inside_loader;    /* only what makes batches counts; see advice_loader.c */
 	double fault_ns;       /* time of page faults per byte allocated on the host; 0: unknown */
 	struct advice_idle idle;
-	double explained_exposed_ns; /* part of its time in which only collectives run that findings explain */
 	bool real_steps;       /* the trace has steps */
 	bool is_of_samples;    /* stacks are samples: no rule applies, since rules use calls and their times */
 	bool has_no_times;     /* no rule applies: an execution trace has no times */
@@ -847,7 +846,6 @@ struct advice_result {
 	bool always;                 /* report regardless of the gain, with at least the severity */
 	enum advice_severity severity;
 	int64_t outside_ns;          /* part of the tally in which no row runs that counts, so that no claim has it */
-	bool is_replayed;            /* the gain is that of a replay, which may compute more while collectives run */
 	double explained_ns;         /* for a run: exposed communication that this explains, summed over all ranks */
 	bool failed;                 /* out of memory */
 };

@@ -63,10 +63,9 @@ static bool run_stage(struct advice *advice, const struct advice_rule *const *ru
 	}
 	if (done)
 		advice_attribute(advice, results, count);
-	while (count) {
-		done = done && add_findings(&found->all, &results[count - 1]) &&
-		       advice_explanations_add(&found->explanations, &results[count - 1]);
-		advice_result_release(&results[--count]);
+	for (size_t i = 0; i < count; i++) {
+		done = done && add_findings(&found->all, &results[i]) && advice_explanations_add(&found->explanations, &results[i]);
+		advice_result_release(&results[i]);
 	}
 	return done;
 }
@@ -76,14 +75,16 @@ bool advice_run_rules(struct advice *advice, const struct advice_rule *const *ru
 	struct advice_result *results = ops_alloc_zeroed(count, sizeof(*results));
 	struct advice_found found = {0};
 	uint8_t *claimed = ops_alloc_zeroed(advice->events->count + 1, 1);
-	size_t first = advice->report->findings.count;
-	double left_pct = 100;
+	double left_pct = 100, rest_pct = advice->report->rest.pct;
 	bool done = results && claimed;
 
 	for (int stage = 0; done && stage < ADVICE_STAGES; stage++)
 		done = run_stage(advice, rules, count, (enum advice_stage)stage, results, claimed, &found);
-	done = done && advice_report_add(advice->report, found.all.findings.items, found.all.findings.count, &left_pct) &&
-	       advice_rest_add(advice, &found.explanations, first);
+	done = done && advice_rest_add(advice, &found.explanations, found.all.findings.items, found.all.findings.count) &&
+	       advice_report_add(advice->report, found.all.findings.items, found.all.findings.count, &left_pct);
+	/* No time counts twice: what findings gain, and what none of them explains. */
+	assert(!done || advice->report->rest.pct - rest_pct <= left_pct + 100 * (ADVICE_SHARE_MAX - 1));
+	(void)rest_pct;
 	if (100 - left_pct > advice->report->gained_pct)
 		advice->report->gained_pct = 100 - left_pct;
 	advice_result_release(&found.all);

@@ -498,6 +498,11 @@ static bool advice_report_push(struct advice_result *result, struct advice_findi
 	return added != NULL;
 }
 
+bool advice_is_reported(const struct advice_finding *finding)
+{
+	return finding->gain_pct >= GAIN_LOW_PCT || finding->always;
+}
+
 static bool advice_report_report(struct advice_result *result, const struct advice_tally *places, double gain_ns,
                                  const char *format, va_list arguments)
 {
@@ -517,7 +522,7 @@ static bool advice_report_report(struct advice_result *result, const struct advi
 	finding.gain_pct = advice_percent(advice, gain_ns);
 	finding.noise = spread.noise;
 	finding.proof = advice_find_proof(advice, result->rule->id);
-	if (finding.gain_pct < GAIN_LOW_PCT && !finding.always)
+	if (!advice_is_reported(&finding))
 		return true;
 	return add_places(result, places, &finding) && advice_report_push(result, finding, format, arguments);
 }
@@ -610,7 +615,7 @@ bool advice_report_add(struct advice_report *report, struct advice_finding *find
 			finding->gain_ms *= *left_pct / finding->gain_pct;
 			finding->gain_pct = *left_pct;
 		}
-		if (finding->gain_pct < GAIN_LOW_PCT && !finding->always)
+		if (!advice_is_reported(finding))
 			continue;
 		*left_pct -= finding->gain_pct;
 		finding->severity = severity_of(finding);

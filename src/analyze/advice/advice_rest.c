@@ -14,9 +14,16 @@
 
 /* --- explanations --------------------------------------------------------------------------------------------------- */
 
+/* Returns the gain of all steady steps together. */
+static double finding_ns(const struct advice *advice, const struct advice_finding *finding)
+{
+	return 1e6 * finding->gain_ms * (double)advice->step_count;
+}
+
 bool advice_explanations_add(struct advice_explanations *explanations, const struct advice_result *result)
 {
 	struct advice_explained *explained;
+	double cost_ns = (double)result->outside_ns, gain_ns = 0, scale;
 
 	if (!result->findings.count)
 		return true;
@@ -29,11 +36,18 @@ bool advice_explanations_add(struct advice_explanations *explanations, const str
 			return false;
 	if (result->claims.count)
 		return true;
-	explained->cost_ns = (double)result->outside_ns;
+	for (size_t i = 0; i < result->findings.count; i++)
+		gain_ns += finding_ns(result->advice, &result->findings.items[i]);
+	for (size_t i = 0; i < result->costs.count; i++)
+		cost_ns += (double)result->costs.items[i].ns;
+	scale = gain_ns < cost_ns ? gain_ns / cost_ns : 1;
+	explained->outside_ns = (int64_t)(scale * (double)result->outside_ns);
 	for (size_t i = 0; i < result->costs.count; i++) {
-		if (!OPS_ARRAY_APPEND(&explained->claims, result->costs.items[i]))
+		struct advice_claim claim = result->costs.items[i];
+
+		claim.ns = (int64_t)(scale * (double)claim.ns);
+		if (!OPS_ARRAY_APPEND(&explained->claims, claim))
 			return false;
-		explained->cost_ns += (double)result->costs.items[i].ns;
 	}
 	return true;
 }
@@ -46,42 +60,7 @@ void advice_explanations_release(struct advice_explanations *explanations)
 	OPS_ARRAY_RELEASE(&explanations->items);
 }
 
-bool rest_is_reported(const struct advice *advice, const struct advice_rule *rule, size_t first, double *ret_gain_ns)
-{
-	bool reported = false;
-
-	*ret_gain_ns = 0;
-	for (size_t i = first; i < advice->report->findings.count; i++) {
-		const struct advice_finding *finding = &advice->report->findings.items[i];
-
-		if (finding->rule != rule)
-			continue;
-		reported = true;
-		*ret_gain_ns += 1e6 * finding->gain_ms * (double)advice->step_count;
-	}
-	return reported;
-}
-
 /* --- time of the steps ------------------------------------------------------------------------------------------------ */
-
-/* Device work without a known launch, in the steady step during which it runs. */
-static void add_unlaunched(const struct advice *advice, double *self_ns)
-{
-	const struct ops_events *events = advice->events;
-	size_t at = 0;
-
-	for (size_t i = 0; i < advice->views->device_events.count; i++) {
-		const struct view_device_event *event = &advice->views->device_events.items[i];
-
-		self_ns[event->row] = 0; /* launched work belongs to its launch */
-		if (event->launch != OPS_NONE || event->communicates || !advice->views->steps.count)
-			continue;
-		at = advice_next_step(advice, at, events->start_ns[event->row]);
-		if (advice->steady[at] && events->start_ns[event->row] >= advice->views->steps.items[at].start_ns &&
-		    events->start_ns[event->row] < advice->views->steps.items[at].end_ns)
-			self_ns[event->row] = (double)advice->ns[event->row];
-	}
-}
 
 static void subtract_from(double *ns, double less_ns)
 {
@@ -112,7 +91,20 @@ static void subtract_other_threads(const struct advice *advice, double *self_ns)
 	}
 }
 
-static void find_self_times(const struct advice *advice, double *self_ns)
+/* The engine works for its nodes. */
+static void move_engine(const struct advice *advice, double *self_ns)
+{
+	for (uint32_t row = 0; row < advice->events->count; row++) {
+		uint32_t parent = advice->events->parent[row];
+
+		if (parent == OPS_NONE || !advice_is_node(advice, row) || self_ns[parent] < (double)advice->engine_ns[parent])
+			continue;
+		self_ns[row] += (double)advice->engine_ns[parent];
+		self_ns[parent] -= (double)advice->engine_ns[parent];
+	}
+}
+
+static void find_host_times(const struct advice *advice, double *self_ns)
 {
 	const struct ops_events *events = advice->events;
 
@@ -125,19 +117,68 @@ static void find_self_times(const struct advice *advice, double *self_ns)
 		self_ns[row] = counts && self_ns[row] + (double)advice->ns[row] > 0 ? self_ns[row] + (double)advice->ns[row] : 0;
 		/* Less than that if the row overlaps a later one in part. */
 		if (!(events->flags[row] & OPS_EVENT_FOLDED))
-			self_ns[row] = fmin(self_ns[row], (double)events->self_ns[row] + (double)advice->device_ns[row]);
+			self_ns[row] = fmin(self_ns[row], (double)events->self_ns[row]);
 	}
-	add_unlaunched(advice, self_ns);
-	/* The engine works for its nodes. */
-	for (uint32_t row = 0; row < events->count; row++) {
-		uint32_t parent = events->parent[row];
-
-		if (advice->forward[row] == OPS_NONE || parent == OPS_NONE || self_ns[parent] < (double)advice->engine_ns[parent])
-			continue;
-		self_ns[row] += (double)advice->engine_ns[parent];
-		self_ns[parent] -= (double)advice->engine_ns[parent];
-	}
+	move_engine(advice, self_ns);
 	subtract_other_threads(advice, self_ns);
+}
+
+/* Returns the time of work whose launch is in a steady step. If that is unknown, the part in the steady step in which it begins. `at`: result of
+ * advice_next_step() for earlier work. */
+static int64_t find_work_ns(const struct advice *advice, const struct view_device_event *event, size_t *at)
+{
+	const struct view_step *step;
+	int64_t start_ns = advice->events->start_ns[event->row], ns = advice->ns[event->row], late_ns;
+
+	if (event->launch != OPS_NONE || !advice->views->steps.count)
+		return advice_counts(advice, event->row) ? ns : 0;
+	*at = advice_next_step(advice, *at, start_ns);
+	step = &advice->views->steps.items[*at];
+	if (!advice->steady[*at] || start_ns < step->start_ns || start_ns >= step->end_ns)
+		return 0;
+	late_ns = ops_difference(advice->events->end_ns[event->row], step->end_ns);
+	return late_ns <= 0 ? ns : late_ns < ns ? ns - late_ns : 0;
+}
+
+/* The time of the steps is that of the device: its work belongs to the rows that launch it, on any thread, and its idle times to the rows of
+ * the host in them. */
+static bool find_device_times(const struct advice *advice, double *self_ns)
+{
+	int64_t *idle_ns = ops_alloc_zeroed(advice->events->count + 1, sizeof(*idle_ns));
+	bool done = idle_ns && advice_idle_divide(advice, ADVICE_IDLE_CAUSES, idle_ns);
+	size_t at = 0;
+
+	for (uint32_t row = 0; done && row < advice->events->count; row++)
+		self_ns[row] = (double)idle_ns[row];
+	for (size_t i = 0; done && i < advice->views->device_events.count; i++) {
+		const struct view_device_event *event = &advice->views->device_events.items[i];
+
+		if (!event->communicates)
+			self_ns[advice_launch_row(advice, event)] += (double)find_work_ns(advice, event, &at);
+	}
+	if (done)
+		move_engine(advice, self_ns);
+	ops_free(idle_ns);
+	return done;
+}
+
+/* Computes the times of rows, and divides the time in no row. */
+static bool rest_find_times(const struct advice *advice, struct rest_times *times)
+{
+	double all_ns = 0, left_ns;
+
+	if (!advice->views->device_events.count)
+		find_host_times(advice, times->self_ns);
+	else if (!find_device_times(advice, times->self_ns))
+		return false;
+	for (uint32_t row = 0; row < advice->events->count; row++)
+		all_ns += times->self_ns[row];
+	left_ns = fmax(0, (double)advice->steps_ns - all_ns);
+	times->exposed_ns = fmin((double)advice->idle.exposed_ns, left_ns);
+	left_ns -= times->exposed_ns;
+	times->contended_ns = fmin((double)advice->contended_ns, left_ns);
+	times->outside_ns = left_ns - times->contended_ns;
+	return true;
 }
 
 /* --- claims ----------------------------------------------------------------------------------------------------------- */
@@ -147,23 +188,35 @@ struct rest_claims {
 	int64_t *ns, *self_ns, *backward_ns;
 	uint8_t *whole;
 	int64_t outside_ns;
+	const struct advice_rule *contention; /* see advice_contention_rule() */
+	bool contended; /* waits for processors that the program has */
 };
 
-static void sum_claims(const struct advice *advice, const struct advice_explanations *explanations, size_t first, struct rest_claims *claims)
+/* Sums up the claims of the first `count` explanations. */
+static void sum_claims(const struct advice *advice, const struct advice_explanations *explanations, size_t count, struct rest_claims *claims)
 {
-	for (size_t i = 0; i < explanations->items.count; i++) {
-		const struct advice_explained *explained = &explanations->items.items[i];
-		double gain_ns, scale;
+	size_t rows = advice->events->count;
 
-		if (!rest_is_reported(advice, explained->rule, first, &gain_ns))
+	memset(claims->ns, 0, rows * sizeof(*claims->ns));
+	memset(claims->self_ns, 0, rows * sizeof(*claims->self_ns));
+	memset(claims->backward_ns, 0, rows * sizeof(*claims->backward_ns));
+	memset(claims->whole, 0, rows);
+	claims->outside_ns = 0;
+	claims->contended = false;
+	for (size_t i = 0; i < count; i++) {
+		const struct advice_explained *explained = &explanations->items.items[i];
+
+		if (!explained->is_reported)
 			continue;
-		scale = gain_ns < explained->cost_ns ? gain_ns / explained->cost_ns : 1;
-		claims->outside_ns = ops_sum(claims->outside_ns, (int64_t)(scale * (double)explained->outside_ns));
+		claims->outside_ns = ops_sum(claims->outside_ns, explained->outside_ns);
+		claims->contended |= explained->rule == claims->contention;
 		for (size_t n = 0; n < explained->claims.count; n++) {
 			const struct advice_claim *claim = &explained->claims.items[n];
-			int64_t *ns = claim->self ? &claims->self_ns[claim->row] : &claims->ns[claim->row];
+			/* A function around the steps is in none of them. */
+			bool is_outside = claim->self && !advice_counts(advice, claim->row);
+			int64_t *ns = is_outside ? &claims->outside_ns : claim->self ? &claims->self_ns[claim->row] : &claims->ns[claim->row];
 
-			*ns = ops_sum(*ns, (int64_t)(scale * (double)claim->ns));
+			*ns = ops_sum(*ns, claim->ns);
 			claims->backward_ns[claim->row] = ops_sum(claims->backward_ns[claim->row], claim->backward_ns);
 			claims->whole[claim->row] |= claim->whole;
 		}
@@ -211,67 +264,120 @@ static void apply_backward(const struct advice *advice, const struct rest_claims
 	}
 }
 
-static bool subtract_claims(const struct advice *advice, const struct rest_claims *claims, struct rest_times *times)
+/* Computes the parts of rows that claims leave. `left_ns`, `of_backward`: work space by row. Returns the time that claims leave of the steps. */
+static double subtract_claims(const struct advice *advice, const struct rest_claims *claims, double *left_ns, double *of_backward,
+                              struct rest_times *times)
 {
-	const struct ops_events *events = advice->events;
-	double *left_ns = ops_alloc_zeroed(events->count + 1, sizeof(*left_ns));
-	double *of_backward = ops_alloc_zeroed(events->count + 1, sizeof(*of_backward));
-	bool done = left_ns && of_backward;
+	double all_ns = times->exposed_ns + (claims->contended ? 0 : times->contended_ns), outside_ns = times->outside_ns;
 
-	if (done) {
-		find_backward_parts(advice, claims, left_ns, of_backward);
-		for (uint32_t row = 0; row < events->count; row++) {
-			left_ns[row] = times->self_ns[row];
-			subtract_from(&left_ns[row], (double)claims->self_ns[row]);
-		}
-		advice_find_parts(advice, claims->ns, claims->whole, left_ns, times->part);
-		apply_backward(advice, claims, of_backward, left_ns, times);
+	memset(left_ns, 0, advice->events->count * sizeof(*left_ns));
+	find_backward_parts(advice, claims, left_ns, of_backward);
+	for (uint32_t row = 0; row < advice->events->count; row++) {
+		left_ns[row] = times->self_ns[row];
+		subtract_from(&left_ns[row], (double)claims->self_ns[row]);
 	}
-	ops_free(left_ns);
-	ops_free(of_backward);
-	return done;
+	advice_find_parts(advice, claims->ns, claims->whole, left_ns, times->part);
+	apply_backward(advice, claims, of_backward, left_ns, times);
+	for (uint32_t row = 0; row < advice->events->count; row++)
+		all_ns += times->self_ns[row] * times->part[row];
+	subtract_from(&outside_ns, (double)claims->outside_ns);
+	return all_ns + outside_ns;
+}
+
+/* --- gains ------------------------------------------------------------------------------------------------------------ */
+
+/* Returns the gain of the findings of a rule. */
+static double sum_gains(const struct advice *advice, const struct advice_rule *rule, const struct advice_finding *findings, size_t count)
+{
+	double gain_ns = 0;
+
+	for (size_t i = 0; i < count; i++)
+		gain_ns += findings[i].rule == rule ? finding_ns(advice, &findings[i]) : 0;
+	return gain_ns;
+}
+
+/* Multiplies the gains of the findings of a rule. Returns whether any of them is still reported. */
+static bool scale_gains(const struct advice_rule *rule, double factor, struct advice_finding *findings, size_t count)
+{
+	bool reported = false;
+
+	for (size_t i = 0; i < count; i++) {
+		if (findings[i].rule != rule)
+			continue;
+		findings[i].gain_ms *= factor;
+		findings[i].gain_pct *= factor;
+		reported |= advice_is_reported(&findings[i]);
+	}
+	return reported;
 }
 
 /* --- times ------------------------------------------------------------------------------------------------------------ */
 
-static void scale_to_steps(const struct advice *advice, int64_t explained_outside_ns, struct rest_times *times)
+/* Several threads may compute at a time, and rows may have waited for a processor where it is unknown which of them did. Their times then
+ * count as shares of the steps. Together with the gains and the time in no row they take no longer than these. */
+static void limit_rows(const struct advice *advice, double gains_ns, struct rest_times *times)
 {
-	double steps_ns = (double)advice->steps_ns, scale, left_ns;
+	double all_ns = 0, left_ns = 0, steps_ns = (double)advice->steps_ns, part;
 
-	for (uint32_t row = 0; row < advice->events->count; row++)
-		times->all_ns += times->self_ns[row];
-	scale = times->all_ns > steps_ns ? steps_ns / times->all_ns : 1;
-	for (uint32_t row = 0; scale < 1 && row < advice->events->count; row++)
-		times->self_ns[row] *= scale;
-	times->all_ns *= scale;
-	left_ns = steps_ns - times->all_ns;
-	times->exposed_ns = fmin((double)advice->idle.exposed_ns, left_ns);
-	left_ns -= times->exposed_ns;
-	times->contended_ns = fmin((double)advice->contended_ns, left_ns);
-	times->outside_ns = fmax(0, left_ns - times->contended_ns - (double)explained_outside_ns);
+	for (uint32_t row = 0; row < advice->events->count; row++) {
+		all_ns += times->self_ns[row];
+		left_ns += times->self_ns[row] * times->part[row];
+	}
+	gains_ns += times->exposed_ns + times->contended_ns + times->outside_ns;
+	part = fmin(all_ns > steps_ns ? steps_ns / all_ns : 1, left_ns > 0 ? fmax(0, steps_ns - gains_ns) / left_ns : 1);
+	for (uint32_t row = 0; part < 1 && row < advice->events->count; row++)
+		times->part[row] *= part;
 }
 
-bool rest_times_find(const struct advice *advice, const struct advice_explanations *explanations, size_t first, struct rest_times *times)
+static void limit_gains(const struct advice *advice, struct advice_explanations *explanations, struct advice_finding *findings, size_t count,
+                        struct rest_claims *claims, double *spaces[2], struct rest_times *times)
 {
-	size_t count = advice->events->count + 1;
-	double gain_ns;
-	struct rest_claims claims = {.ns = ops_alloc_zeroed(count, sizeof(*claims.ns)), .self_ns = ops_alloc_zeroed(count, sizeof(*claims.self_ns)),
-	                             .backward_ns = ops_alloc_zeroed(count, sizeof(*claims.backward_ns)), .whole = ops_alloc_zeroed(count, 1)};
+	double left_ns, gains_ns = 0;
+
+	sum_claims(advice, explanations, 0, claims);
+	left_ns = subtract_claims(advice, claims, spaces[0], spaces[1], times);
+	for (size_t i = 0; i < explanations->items.count; i++) {
+		struct advice_explained *explained = &explanations->items.items[i];
+		double gain_ns = sum_gains(advice, explained->rule, findings, count), explained_ns, after_ns;
+
+		explained->is_reported = true;
+		sum_claims(advice, explanations, i + 1, claims);
+		after_ns = subtract_claims(advice, claims, spaces[0], spaces[1], times);
+		explained_ns = fmax(0, left_ns - after_ns); /* rounded */
+		explained->is_reported = scale_gains(explained->rule, gain_ns > explained_ns ? explained_ns / gain_ns : 1, findings, count);
+		if (!explained->is_reported)
+			continue;
+		left_ns = fmin(left_ns, after_ns);
+		gains_ns += fmin(gain_ns, explained_ns);
+	}
+	sum_claims(advice, explanations, explanations->items.count, claims);
+	subtract_claims(advice, claims, spaces[0], spaces[1], times);
+	subtract_from(&times->outside_ns, (double)claims->outside_ns);
+	times->contended_ns = claims->contended ? 0 : times->contended_ns;
+	limit_rows(advice, gains_ns, times);
+}
+
+bool rest_times_find(const struct advice *advice, struct advice_explanations *explanations, struct advice_finding *findings, size_t count,
+                     struct rest_times *times)
+{
+	size_t rows = advice->events->count + 1;
+	struct rest_claims claims = {.ns = ops_alloc_zeroed(rows, sizeof(*claims.ns)), .self_ns = ops_alloc_zeroed(rows, sizeof(*claims.self_ns)),
+	                             .backward_ns = ops_alloc_zeroed(rows, sizeof(*claims.backward_ns)), .whole = ops_alloc_zeroed(rows, 1),
+	                             .contention = advice_contention_rule(advice)};
+	double *spaces[2] = {ops_alloc_zeroed(rows, sizeof(**spaces)), ops_alloc_zeroed(rows, sizeof(**spaces))};
 	bool done;
 
-	*times = (struct rest_times){.self_ns = ops_alloc_zeroed(count, sizeof(*times->self_ns)), .part = ops_alloc_zeroed(count, sizeof(*times->part))};
-	done = claims.ns && claims.self_ns && claims.backward_ns && claims.whole && times->self_ns && times->part;
-	if (done) {
-		find_self_times(advice, times->self_ns);
-		sum_claims(advice, explanations, first, &claims);
-		done = subtract_claims(advice, &claims, times);
-		scale_to_steps(advice, claims.outside_ns, times);
-		times->contended_explained = rest_is_reported(advice, advice_contention_rule(advice), first, &gain_ns);
-	}
+	*times = (struct rest_times){.self_ns = ops_alloc_zeroed(rows, sizeof(*times->self_ns)), .part = ops_alloc_zeroed(rows, sizeof(*times->part))};
+	done = claims.ns && claims.self_ns && claims.backward_ns && claims.whole && times->self_ns && times->part && spaces[0] && spaces[1] &&
+	       rest_find_times(advice, times);
+	if (done)
+		limit_gains(advice, explanations, findings, count, &claims, spaces, times);
 	ops_free(claims.ns);
 	ops_free(claims.self_ns);
 	ops_free(claims.backward_ns);
 	ops_free(claims.whole);
+	ops_free(spaces[0]);
+	ops_free(spaces[1]);
 	return done;
 }
 

@@ -11,14 +11,15 @@
 
 #include "analyze/advice/advice.h"
 
-/* Time that a rule claims, kept until it is known which findings are reported. */
+/* Time that the findings of a rule explain. */
 struct advice_explained {
 	const struct advice_rule *rule;
 	OPS_ARRAY(struct advice_claim) claims; /* or costs, of which the findings explain as much as they gain */
-	double cost_ns;                        /* sum of costs and `outside_ns`; 0: these are claims */
 	int64_t outside_ns;                    /* see struct advice_result */
+	bool is_reported;                      /* set by advice_rest_add() */
 };
 
+/* By stage, and within a stage the largest gain first. */
 struct advice_explanations {
 	OPS_ARRAY(struct advice_explained) items;
 };
@@ -31,24 +32,22 @@ void advice_explanations_release(struct advice_explanations *explanations);
 struct rest_times {
 	double *self_ns; /* by row: its self time in steady steps, each nanosecond once */
 	double *part;    /* by row: part of it that no claim explains */
-	double all_ns;   /* sum of `self_ns`, at most the time of the steady steps */
-	double exposed_ns; /* of the remaining time: only collectives run */
+	double exposed_ns; /* of the time in no row: only collectives run */
 	double contended_ns; /* of the time after that: waits for processors that the program has */
-	bool contended_explained;
-	double outside_ns;   /* of the time after that: what no finding explains, in no row */
+	double outside_ns;   /* of the time after that: what no finding explains */
 };
 
 /* Computes the part of the time of each row that claims leave. All arrays are by row; `left_ns`: its own time, and then what claims leave of it
  * and of the rows below. */
 void advice_find_parts(const struct advice *advice, const int64_t *claimed_ns, const uint8_t *whole, double *left_ns, double *part);
-/* Returns false if out of memory. The caller must release the times in any case. */
-bool rest_times_find(const struct advice *advice, const struct advice_explanations *explanations, size_t first, struct rest_times *times);
+/* Limits the gains of findings to the time that they explain and no earlier one does, so that no time counts twice, and computes the times that
+ * all of them leave. Returns false if out of memory. The caller must release the times in any case. */
+bool rest_times_find(const struct advice *advice, struct advice_explanations *explanations, struct advice_finding *findings, size_t count,
+                     struct rest_times *times);
 void rest_times_release(struct rest_times *times);
-/* Returns whether findings of a rule are among those from `first` on, and their gain. */
-bool rest_is_reported(const struct advice *advice, const struct advice_rule *rule, size_t first, double *ret_gain_ns);
 
-/* Adds a trace to the report. Of the findings, those from `first` on are about it. Returns false if out of memory. */
-bool advice_rest_add(const struct advice *advice, const struct advice_explanations *explanations, size_t first);
+/* Limits the gains of the findings about a trace, see rest_times_find(), and adds the rest to the report. Returns false if out of memory. */
+bool advice_rest_add(const struct advice *advice, struct advice_explanations *explanations, struct advice_finding *findings, size_t count);
 /* Computes the averages and sorts the lines. */
 void advice_rest_finish(struct advice_report *report);
 

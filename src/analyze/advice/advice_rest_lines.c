@@ -656,7 +656,7 @@ static bool report_groups(struct rest_lines *lines)
 {
 	const struct advice *advice = lines->advice;
 	struct rest_rank *ranks = ops_realloc_array(NULL, lines->groups.count + 1, sizeof(*ranks));
-	double contended_ns = lines->times.contended_explained ? 0 : lines->times.contended_ns, sum_ns = contended_ns;
+	double contended_ns = lines->times.contended_ns, sum_ns = contended_ns;
 	struct advice_rest *rest = &advice->report->rest;
 	size_t used = 0;
 	bool done = ranks != NULL;
@@ -734,12 +734,12 @@ static bool rest_find_exposed(struct rest_lines *lines)
 	return done;
 }
 
-static bool find_lines(struct rest_lines *lines, const struct advice_explanations *explanations, size_t first)
+static bool find_lines(struct rest_lines *lines)
 {
 	static const char *const copies[] = {"aten::copy_", "aten::clone", "aten::contiguous", "aten::to", "aten::_to_copy", "aten::cat", "aten::stack", NULL};
 	const struct advice *advice = lines->advice;
 	size_t count = advice->events->count + 1;
-	bool done = rest_times_find(advice, explanations, first, &lines->times);
+	bool done;
 
 	lines->device_ns = ops_alloc_zeroed(count, sizeof(*lines->device_ns));
 	lines->below_ns = ops_alloc_zeroed(count, sizeof(*lines->below_ns));
@@ -747,7 +747,7 @@ static bool find_lines(struct rest_lines *lines, const struct advice_explanation
 	lines->outermost = ops_alloc_none(count);
 	lines->group_of = ops_alloc_none(count);
 	lines->copies = advice_names(advice, copies);
-	done = done && lines->device_ns && lines->below_ns && lines->exposed_ns && rest_find_exposed(lines) && lines->outermost && lines->group_of && lines->copies;
+	done = lines->device_ns && lines->below_ns && lines->exposed_ns && rest_find_exposed(lines) && lines->outermost && lines->group_of && lines->copies;
 	if (done)
 		rest_find_rows(lines);
 	for (uint32_t row = 0; done && row < advice->events->count; row++)
@@ -758,14 +758,14 @@ static bool find_lines(struct rest_lines *lines, const struct advice_explanation
 	return report_groups(lines);
 }
 
-bool advice_rest_add(const struct advice *advice, const struct advice_explanations *explanations, size_t first)
+bool advice_rest_add(const struct advice *advice, struct advice_explanations *explanations, struct advice_finding *findings, size_t count)
 {
 	struct rest_lines lines = {.advice = advice};
 	bool done;
 
 	if (advice->is_of_samples || advice->has_no_times || advice->steps_ns <= 0 || !advice->step_count)
 		return true;
-	done = find_lines(&lines, explanations, first);
+	done = rest_times_find(advice, explanations, findings, count, &lines.times) && find_lines(&lines);
 	rest_times_release(&lines.times);
 	ops_free(lines.device_ns);
 	ops_free(lines.below_ns);
@@ -813,6 +813,33 @@ static void subtract_communication(struct advice_report *report)
 	}
 }
 
+/* What findings about a run gain in addition is time of calls and waits of the host, at unknown lines. Of one trace, the gains and the rest
+ * take no longer than the step; of several, each may have other findings. */
+static void limit_rest(struct advice_report *report)
+{
+	struct advice_rest *rest = &report->rest;
+	double gain_pct = 0, left_pct, part;
+
+	for (size_t i = 0; i < report->findings.count; i++)
+		gain_pct += report->findings.items[i].gain_pct;
+	assert(report->traces != 1 || gain_pct <= 100 * ADVICE_SHARE_MAX);
+	left_pct = fmax(0, 100 - gain_pct);
+	if (report->traces != 1 || rest->pct <= left_pct + 100 * (ADVICE_SHARE_MAX - 1))
+		return;
+	part = left_pct / rest->pct;
+	rest->ns *= part;
+	rest->pct = left_pct;
+	rest->explained_pct = 100 - left_pct;
+	for (size_t i = 0; i < rest->lines.count; i++) {
+		struct advice_rest_line *line = &rest->lines.items[i];
+
+		line->ns *= part;
+		line->pct *= part;
+		for (int kind = 0; kind < REST_KINDS; kind++)
+			line->kinds[kind] *= part;
+	}
+}
+
 static void average_line(struct advice_rest_line *line, double traces)
 {
 	line->ns /= traces;
@@ -848,6 +875,7 @@ void advice_rest_finish(struct advice_report *report)
 	for (size_t i = 0; i < rest->lines.count; i++)
 		average_line(&rest->lines.items[i], traces);
 	subtract_communication(report);
+	limit_rest(report);
 	for (size_t i = 0; i < rest->lines.count; i++)
 		limit_parts(&rest->lines.items[i]);
 	if (rest->lines.count)

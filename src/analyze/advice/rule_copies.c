@@ -97,7 +97,6 @@ static bool rule_copies_find(const struct advice *advice, struct advice_result *
 		if (count && pageable)
 			done = add_stalls(&copies, advice, result);
 		gain_ns = (double)result->tally.ns;
-		result->is_replayed = true;
 		done = done && (!count || advice_replay_gain(advice, ADVICE_OVERLAPPED, copies.rows.items, copies.rows.count, &gain_ns));
 		done = done && advice_report_gain(result, gain_ns,
 		                           "%s between the device and memory of the host that is %s, %s in total, of which "

@@ -241,7 +241,6 @@ static bool rule_synchronise_find_device(const struct advice *advice, struct adv
 		calls.items[calls.count++] = gap->row;
 	}
 	gain_ns = (double)result->tally.ns;
-	result->is_replayed = true;
 	done = done && (!result->tally.events || (advice_spread_idle(result, ADVICE_IDLE_SYNC, 1) && advice_replay_gain(advice, ADVICE_WITHOUT, calls.items, calls.count, &gain_ns) &&
 	                                         add_end(result, gain_ns)));
 	OPS_ARRAY_RELEASE(&calls);
