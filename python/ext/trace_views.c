@@ -28,28 +28,57 @@ PyObject *ops_ext_trace_views_json(PyObject *object, PyObject *arguments)
 	return ops_ext_result_text(code, text, size, &error);
 }
 
-static PyObject *advice_in(PyObject *object, enum ops_format format)
+/* `others`: the traces of the other ranks of the job. */
+static PyObject *advice_in(PyObject *object, PyObject *others, enum ops_format format)
 {
-	const struct ops_rank worker = {.trace = ((struct trace_object *)object)->trace, .name = ""};
+	PyObject *list = PySequence_List(others), *result = NULL;
+	size_t count = list ? (size_t)PyList_GET_SIZE(list) + 1 : 0;
+	struct ops_rank *ranks = list ? PyMem_Calloc(count, sizeof(*ranks)) : NULL;
 	struct ops_error error;
 	enum ops_code code;
 	char *text = NULL;
 	size_t size = 0;
 
-	OPS_EXT_WITHOUT_GIL(code = ops_advise(&worker, 1, format, &text, &size, &error));
-	return ops_ext_result_text(code, text, size, &error);
+	if (!ranks) {
+		Py_XDECREF(list);
+		return list ? PyErr_NoMemory() : NULL;
+	}
+	for (size_t i = 0; i < count; i++) {
+		PyObject *trace = i ? PyList_GET_ITEM(list, (Py_ssize_t)i - 1) : object;
+
+		if (!PyObject_TypeCheck(trace, Py_TYPE(object))) {
+			PyErr_SetString(PyExc_TypeError, "a rank is not a Trace");
+			goto out;
+		}
+		ranks[i] = (struct ops_rank){.trace = ((struct trace_object *)trace)->trace, .name = count == 1 ? "" : NULL};
+	}
+	ops_number_ranks(ranks, count);
+	OPS_EXT_WITHOUT_GIL(code = ops_advise(ranks, count, format, &text, &size, &error));
+	result = ops_ext_result_text(code, text, size, &error);
+out:
+	PyMem_Free(ranks);
+	Py_DECREF(list);
+	return result;
 }
 
-PyObject *ops_ext_trace_advice_json(PyObject *object, PyObject *unused)
+static PyObject *advice_with(PyObject *object, PyObject *arguments, const char *form, enum ops_format format)
 {
-	(void)unused;
-	return advice_in(object, OPS_FORMAT_JSON);
+	PyObject *none = PyTuple_New(0), *others = none, *result = NULL;
+
+	if (none && PyArg_ParseTuple(arguments, form, &others))
+		result = advice_in(object, others, format);
+	Py_XDECREF(none);
+	return result;
 }
 
-PyObject *ops_ext_trace_advice_text(PyObject *object, PyObject *unused)
+PyObject *ops_ext_trace_advice_json(PyObject *object, PyObject *arguments)
 {
-	(void)unused;
-	return advice_in(object, OPS_FORMAT_TEXT);
+	return advice_with(object, arguments, "|O:advice_json", OPS_FORMAT_JSON);
+}
+
+PyObject *ops_ext_trace_advice_text(PyObject *object, PyObject *arguments)
+{
+	return advice_with(object, arguments, "|O:advice_text", OPS_FORMAT_TEXT);
 }
 
 PyObject *ops_ext_trace_diff_json(PyObject *object, PyObject *arguments)

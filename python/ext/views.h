@@ -100,8 +100,8 @@ PyObject *ops_ext_trace_arrow_stream(PyObject *object, PyObject *arguments, PyOb
 PyObject *ops_ext_trace_table(PyObject *object, PyObject *arguments, PyObject *keywords);
 PyObject *ops_ext_trace_columns(PyObject *object, PyObject *unused);
 PyObject *ops_ext_trace_views_json(PyObject *object, PyObject *arguments);
-PyObject *ops_ext_trace_advice_json(PyObject *object, PyObject *unused);
-PyObject *ops_ext_trace_advice_text(PyObject *object, PyObject *unused);
+PyObject *ops_ext_trace_advice_json(PyObject *object, PyObject *arguments);
+PyObject *ops_ext_trace_advice_text(PyObject *object, PyObject *arguments);
 PyObject *ops_ext_trace_diff_json(PyObject *object, PyObject *arguments);
 PyObject *ops_ext_trace_query(PyObject *object, PyObject *arguments);
 PyObject *ops_ext_trace_roofline(PyObject *object, PyObject *arguments);

@@ -237,6 +237,7 @@ def test_the_late_rank_is_found_at_its_line_without_options(tmp_path, program, o
     assert "Rank 1 is the last of 2" in late["evidence"]
     assert (late["where"][0]["file"], late["where"][0]["line"]) == ("program.py", line)
     assert late["predicted_gain_percent"] > 50
+    assert f"opstrobe: first finding: {findings[0]['title']}, program.py:" in process.stderr  # of all ranks
 
 
 def test_a_program_that_is_started_and_has_steps_has_a_trace(tmp_path, program, opstrobe):

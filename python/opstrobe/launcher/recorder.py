@@ -374,16 +374,17 @@ class RunRecorder:
         assert recording is not None
         if self._apart and not profile.step_num and recording.trace is not None and _only_calls_python(recording.trace):
             paths = self._write_ranks()
-            trace = self._apart[0].trace
+            traces = [process.trace for process in self._apart]
         else:
             paths = [self._write_own(profile), *self._write_apart()]
             assert recording.trace is not None
             # A process that only waits for its ranks says nothing.
-            trace = self._apart[0].trace if self._apart and not profile.step_num else recording.trace
+            waits = self._apart and not profile.step_num
+            traces = [process.trace for process in self._apart] if waits else [recording.trace]
         if self._advises and not self._output.rank:
-            self._print_advice(trace)
-        elif trace.event_count <= _ADVICE_EVENTS_MAX:
-            self._say_first_finding(trace)
+            self._print_advice(traces)
+        elif sum(trace.event_count for trace in traces) <= _ADVICE_EVENTS_MAX:
+            self._say_first_finding(traces)
         self._say_children()
         if self._archive is not None:
             for each in paths:
@@ -526,15 +527,16 @@ class RunRecorder:
         else:
             _say(f"not added to '{location}': {reason}; later: {shlex.join(['opstrobe', 'archive', *words])}")
 
-    def _print_advice(self, trace: _core.Trace) -> None:
+    def _print_advice(self, traces: Sequence[_core.Trace]) -> None:
+        """Prints the advice for a trace, or for all ranks."""
         try:
-            _print("\n" + trace.advice_text())
+            _print("\n" + traces[0].advice_text(traces[1:]))
         except Exception as error:  # the trace matters more
             _say(f"no advice: {error}")
 
-    def _say_first_finding(self, trace: _core.Trace) -> None:
+    def _say_first_finding(self, traces: Sequence[_core.Trace]) -> None:
         with contextlib.suppress(Exception):  # the trace matters more than the finding
-            advice = json.loads(trace.advice_json())
+            advice = json.loads(traces[0].advice_json(traces[1:]))
             if advice["findings"]:
                 _say(f"first finding: {_finding_text(advice['findings'][0], advice['base']['steps'])}")
             elif most := _most_time(advice["not_explained"]):

@@ -2,6 +2,7 @@
  *
  * Reduces a trace to the summary of a rank, and computes from all ranks which one waited how long.
  */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "analyze/advice/advice.h"
@@ -303,9 +304,11 @@ bool advice_ranks_add(struct advice_ranks *ranks, struct advice *advice, const s
 	                    .steps_ns = advice->steps_ns};
 	struct gathering gathering = {.ranks = ranks, .advice = advice, .rank = &rank};
 	struct rank *added = NULL;
+	char number[24];
 	bool done;
 
-	rank.name = advice_ranks_text(ranks, (struct ops_string){worker->name, strlen(worker->name)});
+	snprintf(number, sizeof(number), "%lld", (long long)worker->rank);
+	rank.name = advice_ranks_text(ranks, ops_string_of(worker->name ? worker->name : number));
 	done = rank.name != OPS_INTERN_NONE && advice_ranks_gather(&gathering);
 	ops_map_release(&gathering.times);
 	ops_map_release(&gathering.known);
