@@ -83,6 +83,18 @@ struct ops_string ops_module_of_call(const struct ops_trace *trace, size_t row)
 	return ops_module_path(ops_trace_string(trace, events->name[row]));
 }
 
+struct ops_string ops_shown_name(const struct ops_trace *trace, uint32_t name)
+{
+	struct ops_string text = ops_trace_string(trace, name);
+	size_t count;
+	const struct ops_module *modules = ops_trace_modules(trace, &count);
+
+	for (size_t i = 0; i < count && ops_is_module_name(text); i++)
+		if (modules[i].name == name)
+			return ops_trace_string(trace, modules[i].unique_path);
+	return ops_is_module_name(text) ? ops_module_path(text) : text;
+}
+
 struct ops_string ops_module_class(struct ops_string name)
 {
 	struct ops_string class = ops_module_path(name);

@@ -27,5 +27,7 @@ bool ops_has_module_paths(const struct ops_trace *trace);
 /* Returns the name of a call's module: its unique path in the program ("blocks.0.attn") if a recording knows it, else the path
  * in the call's name. */
 struct ops_string ops_module_of_call(const struct ops_trace *trace, size_t row);
+/* Returns what lists of all kinds of events show for a name, a string of the trace: the path of the module if calls have the name. */
+struct ops_string ops_shown_name(const struct ops_trace *trace, uint32_t name);
 
 #endif

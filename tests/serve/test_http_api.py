@@ -540,6 +540,40 @@ def test_a_total_that_leaves_out_shared_memory(tmp_path):
         assert curve["allocated"] == [1000, 1000, 1000, 1000, 1500, 500, 0, 0]
 
 
+def test_modules_have_their_paths_in_text_and_search(tmp_path):
+    """The name of a call, "nn.Module: Slow_0", is not that of its box in the timeline."""
+    (tmp_path / "program.py").write_text(
+        """
+import time, torch
+
+class Slow(torch.nn.Module):
+    def forward(self, x):
+        time.sleep(0.05)
+        return x.relu()
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.blocks = torch.nn.Sequential(torch.nn.Linear(4, 4), Slow())
+
+    def forward(self, x):
+        return self.blocks(x)
+
+Net()(torch.ones(1, 4))
+"""
+    )
+    words = ["run", "-o", tmp_path / "t.json", tmp_path / "program.py"]
+    subprocess.run([OPSTROBE, *words], check=True, capture_output=True, timeout=TIMEOUT_S)
+    text = subprocess.run(
+        [OPSTROBE, tmp_path / "t.json"], check=True, capture_output=True, text=True, timeout=TIMEOUT_S
+    )
+    assert re.search(r"^longest gaps .*\nblocks\.1 +5\d\.", text.stdout, re.MULTILINE)
+    with serving(tmp_path / "t.json") as server:
+        (trace,) = server.traces()
+        (hit,) = server.json(f"traces/{trace['id']}/timeline/search", q="blocks.1")["hits"]
+        assert server.json(f"traces/{trace['id']}/timeline/events/{hit['row']}")["name"] == "nn.Module: Slow_0"
+
+
 def test_memory_over_time(server, recorded):
     base = f"traces/{recorded['id']}/memory"
     memory = check(server.json(base), "/traces/{id}/memory")

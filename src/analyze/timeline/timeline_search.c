@@ -70,6 +70,17 @@ static bool match_inputs(struct searching *s, struct ops_string text)
 	return s->inputs != NULL;
 }
 
+/* Boxes of modules have their paths as labels. */
+static void match_module_paths(struct searching *s)
+{
+	size_t count;
+	const struct ops_module *modules = ops_trace_modules(s->timeline->trace, &count);
+
+	for (size_t i = 0; i < count; i++)
+		if (ops_bit(s->match, modules[i].unique_path))
+			ops_bit_set(s->match, modules[i].name);
+}
+
 static bool match_names(struct searching *s)
 {
 	size_t strings = ops_trace_string_count(s->timeline->trace);
@@ -85,6 +96,8 @@ static bool match_names(struct searching *s)
 	for (uint32_t id = 0; ok && id < strings; id++)
 		if (timeline_search_holds(s, ops_trace_string(s->timeline->trace, id), wanted))
 			ops_bit_set(s->match, id);
+	if (ok)
+		match_module_paths(s);
 	ok = ok && (!s->search->arguments || match_inputs(s, wanted)) && !s->lower.failed;
 	ops_buffer_release(&text);
 	ops_buffer_release(&s->lower);

@@ -24,6 +24,7 @@
 #include "base/sum.h"
 #include "base/text.h"
 #include "derive/extent.h"
+#include "derive/modules.h"
 #include "derive/steps.h"
 
 #define GAPS_MAX 3
@@ -259,7 +260,7 @@ static void put_longest(struct page *page, const struct ops_interval *gaps, size
 		char at[OPS_FORMAT_ROOM];
 
 		result_add(&table, &(struct page_row){
-			.name = row == OPS_NONE ? (struct ops_string){0} : view_row_name(page->views, row),
+			.name = row == OPS_NONE ? (struct ops_string){0} : ops_shown_name(page->views->trace, page->views->events->name[row]),
 			.first_ns = ops_difference(gaps[i].end_ns, gaps[i].start_ns),
 			.at = page_at(page->views->first_ns, gaps[i].start_ns, at),
 			.where = page_line(page, row, &where)});

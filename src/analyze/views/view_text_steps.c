@@ -12,6 +12,7 @@
 #include "analyze/views/view_step_stats.h"
 #include "base/escape.h"
 #include "base/text.h"
+#include "derive/modules.h"
 
 static const char *step_word(const struct ops_views *views)
 {
@@ -196,7 +197,7 @@ static void add_excess(const struct page *page, struct result_table *table, cons
 	ops_format_duration(more, excess->self_ns - excess->typical_self_ns);
 	snprintf(value, sizeof(value), "%s call%s", ops_figure_of_number(excess->calls).text, excess->calls == 1 ? "" : "s");
 	ops_format_number(usual, excess->typical_calls);
-	add_more(table, ops_trace_string(page->views->trace, excess->name), more, value, usual);
+	add_more(table, ops_shown_name(page->views->trace, excess->name), more, value, usual);
 }
 
 /* Writes for each slow step a table of what it has more of. */
