@@ -265,6 +265,7 @@ static bool find_loop_in_calls(struct loop_finder *finder, struct ops_outer_loop
 	if ((double)work_ns < WORK_MIN * (double)finder->all_ns)
 		loop->starts_ns.count = 0;
 	loop->track = finder->track;
+	loop->row = iterating == OPS_NONE ? OPS_NONE : finder->groups.items[iterating].first;
 	return true;
 }
 

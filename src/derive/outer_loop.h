@@ -22,6 +22,7 @@ struct ops_outer_loop {
 	uint32_t track;
 	OPS_ARRAY(int64_t) starts_ns; /* of the iterations, ascending; empty: no loop found */
 	int64_t end_ns;               /* of the last one */
+	uint32_t row;                 /* the first of the calls that the iterations are counted by */
 };
 
 /* Requires Python calls in the trace. Returns false if out of memory. The caller must release the loop in any case. */

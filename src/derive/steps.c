@@ -318,88 +318,79 @@ static bool add_loop(struct finder *finder)
 	for (size_t i = 0; done && i < count; i++)
 		done = steps_add_step(finder, (int64_t)i, loop.starts_ns.items[i], i + 1 < count ? loop.starts_ns.items[i + 1] : loop.end_ns, OPS_NONE,
 		                      loop.track);
-	if (count)
+	if (count) {
 		finder->steps->source = OPS_STEPS_LOOP;
+		finder->steps->loop_row = loop.row;
+	}
 	ops_outer_loop_release(&loop);
 	return done;
 }
 
 /* --- loops instead of steps ------------------------------------------------------------------------------------------ */
 
-#define UNUSUAL_RATIO 3   /* a step this many times as long as the median also does something else */
-#define OPERATORS_MIN 0.5 /* minimum share of the time of operators that steps have if they are to represent the program */
+#define OUTSIDE_MIN 0.5 /* minimum share of the time of operators, and of that of a loop, outside of steps that the loop is to replace */
 
-/* Returns the length beyond which a step is unusual; -1 if out of memory. */
-static int64_t find_unusual_ns(const struct ops_steps *steps)
-{
-	int64_t *lengths = ops_realloc_array(NULL, steps->list.count + 1, sizeof(*lengths)), median;
-
-	if (!lengths)
-		return -1;
-	for (size_t i = 0; i < steps->list.count; i++)
-		lengths[i] = ops_difference(steps->list.items[i].end_ns, steps->list.items[i].start_ns);
-	median = ops_sort_to_middle(lengths, steps->list.count);
-	ops_free(lengths);
-	return median < INT64_MAX / UNUSUAL_RATIO ? median * UNUSUAL_RATIO : INT64_MAX;
-}
-
-/* Finds whether less than half of the time of operators on the thread of the steps is in usual steps. */
-static bool hold_few_operators(const struct finder *finder, bool *ret_few)
+/* Finds whether most of the time of operators on the thread of the steps is outside of all steps. */
+static bool are_operators_outside(const struct finder *finder, const struct ops_steps *steps, bool *ret_outside)
 {
 	const struct ops_events *events = finder->events;
-	const struct ops_steps *steps = finder->steps;
 	uint8_t *inside = ops_alloc_zeroed(events->count + 1, 1); /* by row: it is an operator or in one */
-	int64_t unusual_ns = find_unusual_ns(steps);
-	double all_ns = 0, held_ns = 0;
+	double all_ns = 0, outside_ns = 0;
 
 	for (size_t row = 0; inside && row < events->count; row++) {
 		bool within = events->parent[row] != OPS_NONE && inside[events->parent[row]];
-		uint32_t at;
+		double ns = (double)ops_difference(events->end_ns[row], events->start_ns[row]);
 
 		inside[row] = within || events->kind[row] == OPS_EVENT_CPU_OP;
 		if (within || !inside[row] || events->track[row] != steps->list.items[0].track || (events->flags[row] & (OPS_EVENT_HIDDEN | OPS_EVENT_ASYNC)))
 			continue;
-		at = ops_steps_at(steps, events->start_ns[row]);
-		all_ns += (double)ops_difference(events->end_ns[row], events->start_ns[row]);
-		if (at != OPS_NONE && ops_difference(steps->list.items[at].end_ns, steps->list.items[at].start_ns) <= unusual_ns)
-			held_ns += (double)ops_difference(events->end_ns[row], events->start_ns[row]);
+		all_ns += ns;
+		if (ops_steps_at(steps, events->start_ns[row]) == OPS_NONE)
+			outside_ns += ns;
 	}
-	*ret_few = held_ns < OPERATORS_MIN * all_ns;
+	*ret_outside = outside_ns > OUTSIDE_MIN * all_ns;
 	ops_free(inside);
-	return inside && unusual_ns >= 0;
+	return inside != NULL;
 }
 
-#define SAME_LOOP 0.9 /* minimum share of steps of which most is in the iteration with the same number if both are of the same loop */
-
-/* On a busy machine single steps take long, too. */
-static bool is_loop_of_steps(const struct ops_steps *loop, const struct ops_steps *steps)
+/* Returns whether most of the time of a loop is outside of all steps of its thread. */
+static bool is_loop_outside(const struct ops_steps *loop, const struct ops_steps *steps)
 {
-	size_t same = 0;
+	double all_ns = 0, inside_ns = 0;
+	size_t i = 0, k = 0;
 
-	if (loop->list.count != steps->list.count)
-		return false;
-	for (size_t i = 0; i < loop->list.count; i++) {
-		const struct ops_step *iteration = &loop->list.items[i], *step = &steps->list.items[i];
+	for (size_t each = 0; each < loop->list.count; each++)
+		all_ns += (double)ops_difference(loop->list.items[each].end_ns, loop->list.items[each].start_ns);
+	while (i < loop->list.count && k < steps->list.count) {
+		const struct ops_step *iteration = &loop->list.items[i], *step = &steps->list.items[k];
 		int64_t start_ns = iteration->start_ns > step->start_ns ? iteration->start_ns : step->start_ns;
 		int64_t end_ns = iteration->end_ns < step->end_ns ? iteration->end_ns : step->end_ns;
 
-		same += ops_difference(end_ns, start_ns) > ops_difference(step->end_ns, step->start_ns) / 2;
+		if (step->track == iteration->track && start_ns < end_ns)
+			inside_ns += (double)ops_difference(end_ns, start_ns);
+		if (step->end_ns <= iteration->end_ns)
+			k++;
+		else
+			i++;
 	}
-	return (double)same >= SAME_LOOP * (double)loop->list.count;
+	return inside_ns < (1 - OUTSIDE_MIN) * all_ns;
 }
 
 /* A program that trains shortly and then generates, or answers requests, does most of its work in another loop, whose iterations
- * then are its steps. */
+ * then are its steps. A loop within steps is part of them, such as one of a validation. */
 static bool prefer_loop(struct finder *finder)
 {
-	struct ops_steps *steps = finder->steps, replaced = *steps;
-	bool few = false, done = hold_few_operators(finder, &few);
+	struct ops_steps *steps = finder->steps, replaced = *steps, ended = *steps;
+	bool outside = false, done;
 
-	if (!done || !few)
+	/* The last batch lasts to the last operator, whatever that belongs to. */
+	ended.list.count -= steps->source == OPS_STEPS_BATCHES;
+	done = are_operators_outside(finder, &ended, &outside);
+	if (!done || !outside)
 		return done;
-	*steps = (struct ops_steps){.source = OPS_STEPS_NONE};
+	*steps = (struct ops_steps){.loop_row = OPS_NONE};
 	done = add_loop(finder);
-	if (!done || !steps->list.count || steps->list.items[0].track != replaced.list.items[0].track || is_loop_of_steps(steps, &replaced)) {
+	if (!done || !steps->list.count || steps->list.items[0].track != replaced.list.items[0].track || !is_loop_outside(steps, &ended)) {
 		OPS_ARRAY_RELEASE(&steps->list);
 		*steps = replaced;
 	} else {
@@ -469,10 +460,10 @@ static bool steps_find_steps(const struct ops_trace *trace, struct ops_steps *st
 			done = prefer_loop(&finder);
 	} else if (done) {
 		done = steps_derive(&finder, &iterations);
-		if (done && (steps->source == OPS_STEPS_OPTIMIZER || steps->source == OPS_STEPS_BATCHES))
-			done = prefer_loop(&finder);
 		if (done && steps->list.count > 1)
 			qsort(steps->list.items, steps->list.count, sizeof(*steps->list.items), steps_compare_steps);
+		if (done && (steps->source == OPS_STEPS_OPTIMIZER || steps->source == OPS_STEPS_BATCHES))
+			done = prefer_loop(&finder);
 	}
 	ops_free(finder.names);
 	ops_free(finder.process_of);
@@ -544,6 +535,8 @@ static void derive_steps(const struct ops_trace *trace, struct ops_derived_objec
 {
 	struct ops_steps *steps = ops_alloc_zeroed(1, sizeof(*steps));
 
+	if (steps)
+		steps->loop_row = OPS_NONE;
 	if (steps && steps_find_steps(trace, steps) && steps_find_apart(steps) && find_helping_tracks(trace, steps))
 		*ret_made = (struct ops_derived_object){steps, free_steps, steps->list.count * sizeof(*steps->list.items)};
 	else if (steps)

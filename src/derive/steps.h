@@ -32,7 +32,7 @@ enum ops_steps_source {
 	OPS_STEPS_BATCHES,   /* each begins with the fetch of a batch */
 	OPS_STEPS_ITERATIONS, /* each is an iteration of a server: derive/iterations.h */
 	OPS_STEPS_LOOP,      /* each is an iteration of the outermost loop: derive/outer_loop.h. Also instead of steps of an optimizer or
-	                      * batches with a minority of the operators' time */
+	                      * batches if it and most of the operators' time are outside of them */
 };
 
 struct ops_step {
@@ -48,6 +48,7 @@ struct ops_step {
 struct ops_steps {
 	enum ops_steps_source source;
 	OPS_ARRAY(struct ops_step) list; /* in order of start, of all processes together */
+	uint32_t loop_row;   /* the first call that the iterations of a loop are counted by; OPS_NONE: the steps are not of a loop */
 	bool first_is_apart; /* the first step takes much longer than the others, because it warms up: means leave it out */
 	uint8_t *helps;      /* by track: true for a thread of a process without steps while another has some, such as a worker of a loader.
 	                      * What it does takes no time of a step */

@@ -283,3 +283,32 @@ def test_an_operator_in_nested_steps_counts_once(opstrobe, tmp_path):
     (tmp_path / "t.json").write_text(json.dumps({"traceEvents": rows}))
     (mm,) = json.loads(opstrobe("diff", "--format", "json", "t.json", "t.json").stdout)["operators"]
     assert (mm["left"]["calls"], mm["left"]["host_total"]) == (2, 500)
+
+
+def test_steps_of_different_sources_or_loops_are_not_compared(opstrobe, tmp_path):
+    """Iterations of a loop compare with those of the same loop, also after an edit above it."""
+
+    def recorded(name, function, *, line=1):
+        rows = [row(f"train.py({line}): main", 0, 900, "python_function")]
+        rows += [row(f"train.py({line + 9}): {function}", 100 * i, 90, "python_function") for i in range(8)]
+        rows += [row("aten::mm", 100 * i + 10, 70) for i in range(8)]
+        (tmp_path / name).write_text(json.dumps({"traceEvents": rows}))
+
+    recorded("words.json", "word")
+    recorded("edited.json", "word", line=4)
+    recorded("batches.json", "train_batch")
+    for name, names in (
+        ("marked", ["ProfilerStep#{}", "aten::mm"]),
+        ("stepped", ["Optimizer.step#SGD.step", "aten::mm"]),
+    ):
+        rows = [
+            row(each.format(i), 1000 * i, 900, "user_annotation" if "#" in each else "cpu_op")
+            for i in range(4)
+            for each in names
+        ]
+        (tmp_path / f"{name}.json").write_text(json.dumps({"traceEvents": rows}))
+    assert "no verdict" not in opstrobe("diff", "words.json", "edited.json").stdout
+    text = opstrobe("diff", "words.json", "batches.json").stdout
+    assert "no verdict: the steps are iterations of different loops\n" in text and "no regression" not in text
+    text = opstrobe("diff", "marked.json", "stepped.json").stdout
+    assert "no verdict: the steps have different sources, which 'opstrobe info' names\n" in text

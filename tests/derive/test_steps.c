@@ -37,7 +37,7 @@ static const char *category_of(const char *name)
 /* Names with "::" are operators, those of modules and of files Python functions, others annotations. */
 static struct made find_with(const char *metadata, const struct range *ranges, size_t count)
 {
-	char json[8192];
+	char json[16384];
 	size_t size = (size_t)snprintf(json, sizeof(json), "{%s\"traceEvents\": [", metadata);
 	struct made made;
 
@@ -330,6 +330,44 @@ static void a_loop_with_most_operators_has_the_steps(void **state)
 	}
 }
 
+/* A program that accumulates the gradients of four batches in a step, and validates in its second and fourth step. */
+static void a_loop_inside_steps_is_part_of_them(void **state)
+{
+	static const char *const marks[] = {"ProfilerStep#0", "ProfilerStep#1", "ProfilerStep#2", "ProfilerStep#3"};
+	static const char found[] = "\"" OPS_STEPS_FOUND_BY "\": \"opstrobe run\", ";
+
+	(void)state;
+	for (int marked = 0; marked < 2; marked++) {
+		struct range ranges[1 + 4 * (2 + 2 * 4) + 2 * 11] = {{"train.py(20): main", 0, 100000, 1, 1}};
+		size_t count = 1;
+		int at = 1000;
+		struct made made;
+
+		for (int i = 0; i < 4; i++) {
+			int validated = i % 2 ? 5000 : 0;
+
+			if (marked)
+				ranges[count++] = (struct range){marks[i], at, at + 420 + validated, 1, 1};
+			for (int k = 0; k < 4; k++) {
+				ranges[count++] = (struct range){"train.py(3): train_batch", at + 100 * k, at + 100 * k + 90, 1, 1};
+				ranges[count++] = (struct range){"aten::mm", at + 100 * k + 10, at + 100 * k + 80, 1, 1};
+			}
+			at += 400;
+			if (validated)
+				ranges[count++] = (struct range){"train.py(7): validate", at, at + 5000, 1, 1};
+			for (int k = 0; validated && k < 10; k++)
+				ranges[count++] = (struct range){"aten::mm", at + 500 * k, at + 500 * k + 450, 1, 1};
+			at += validated;
+			ranges[count++] = (struct range){ADAM, at, at + 20, 1, 1};
+			at += 20;
+		}
+		made = find_with(marked ? found : "", ranges, count);
+		assert_int_equal(made.steps.source, marked ? OPS_STEPS_MARKED : OPS_STEPS_OPTIMIZER);
+		assert_int_equal(made.steps.list.count, 4);
+		release(&made);
+	}
+}
+
 static void a_process_without_steps_helps(void **state)
 {
 	static const struct range ranges[] = {{"ProfilerStep#0", 0, 100, 1, 1}, {"aten::mm", 10, 20, 1, 1}, {"aten::mm", 10, 20, 3, 1},
@@ -364,6 +402,7 @@ int main(void)
 		cmocka_unit_test(other_loops_have_none),
 		cmocka_unit_test(calls_of_an_outer_loop_count),
 		cmocka_unit_test(a_loop_with_most_operators_has_the_steps),
+		cmocka_unit_test(a_loop_inside_steps_is_part_of_them),
 		cmocka_unit_test(a_process_without_steps_helps),
 	};
 

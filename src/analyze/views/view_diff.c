@@ -401,22 +401,61 @@ static bool measure_noise(const struct ops_views *views, struct view_diff_noise 
 	return true;
 }
 
+/* Returns the name of the function of a call, without its line, which an edit above it changes. */
+static struct ops_string name_of_loop_call(const struct ops_views *views, uint32_t row)
+{
+	struct ops_function_text function;
+
+	return ops_event_function(views->trace, row, &function) ? function.name : view_row_name(views, row);
+}
+
+/* Returns the call of a function around a row; OPS_NONE: none. */
+static uint32_t loop_call_around(const struct ops_events *events, uint32_t row)
+{
+	do
+		row = events->parent[row];
+	while (row != OPS_NONE && events->kind[row] != OPS_EVENT_PYTHON_FUNCTION);
+	return row;
+}
+
+/* Returns whether the calls by which iterations are counted are of one function, and made by one. */
+static bool is_one_loop(const struct view_diff *diff)
+{
+	uint32_t rows[2];
+
+	for (int side = 0; side < 2; side++)
+		rows[side] = diff->views[side]->host_steps->loop_row;
+	for (int level = 0; level < 2 && rows[0] != OPS_NONE && rows[1] != OPS_NONE; level++) {
+		struct ops_string names[2];
+
+		for (int side = 0; side < 2; side++) {
+			names[side] = name_of_loop_call(diff->views[side], rows[side]);
+			rows[side] = loop_call_around(diff->views[side]->events, rows[side]);
+		}
+		if (!ops_string_equals(names[0], names[1]))
+			return false;
+	}
+	return (rows[0] == OPS_NONE) == (rows[1] == OPS_NONE);
+}
+
 /* Returns why steps do not compare, or NULL. An iteration of a loop or a server is other work than a step of a training, such as a token
  * of a text that a program generates afterwards. */
 static const char *view_diff_why_undecided(const struct view_diff *diff)
 {
+	enum ops_steps_source sources[2];
 	bool iterates[2];
 
 	for (int side = 0; side < 2; side++) {
-		enum ops_steps_source source = diff->views[side]->host_steps->source;
-
+		sources[side] = diff->views[side]->host_steps->source;
 		if (diff->steps[side].steps < 2)
 			return diff->views[side]->unmarked ? "recordings without steps do not show the noise from step to step" : "one step does not show the noise from step to step";
-		iterates[side] = source == OPS_STEPS_LOOP || source == OPS_STEPS_ITERATIONS;
+		iterates[side] = sources[side] == OPS_STEPS_LOOP || sources[side] == OPS_STEPS_ITERATIONS;
 	}
-	if (iterates[0] == iterates[1])
-		return NULL;
-	return iterates[0] ? "before, a step is an iteration of a loop, and now it is not" : "now a step is an iteration of a loop, and before it was not";
+	if (iterates[0] != iterates[1])
+		return iterates[0] ? "before, a step is an iteration of a loop, and now it is not" : "now a step is an iteration of a loop, and before it was not";
+	if (sources[0] != sources[1])
+		return "the steps have different sources, which 'opstrobe info' names";
+	return is_one_loop(diff) ? NULL : "the steps are iterations of different loops";
 }
 
 /* Computes the noise of a difference of medians: two standard errors, which cover about 95 % of the differences between
