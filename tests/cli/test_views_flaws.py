@@ -189,6 +189,20 @@ def test_unknown_sizes_of_collectives(opstrobe, tmp_path):
     assert [row["total_bytes"] for row in json.loads(opstrobe(*words).stdout)["communication"]["ops"]] == [0, 32]
 
 
+def test_waits_of_helper_threads_are_no_part_of_a_slow_step(opstrobe, tmp_path):
+    """Three threads that wait for work added up to 12 ms in a step of 5."""
+    rows, at = [], 0
+    for i in range(8):
+        took = 5000 if i == 5 else 1000
+        rows += [step(i, at, took), op("aten::mm", at + 10, took - 20)]
+        waits = op("<built-in method acquire of _thread.lock object at 0x7f00>", at + 1, took - 50)
+        rows += [waits | {"cat": "python_function", "tid": tid} for tid in (101, 102, 103)]
+        at += took
+    (tmp_path / "t.json").write_text(json.dumps({"traceEvents": rows}))
+    (slow,) = json.loads(opstrobe("views", "--format", "json", "t.json").stdout)["steps"]["outliers"]
+    assert [(name["name"], name["self"]) for name in slow["events"]] == [("aten::mm", 4980)]
+
+
 GROUPS = ((0, 1, 2, 3), (0, 1), (2, 3))
 
 

@@ -9,9 +9,11 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/bits.h"
 #include "base/json_walk.h"
 #include "base/order.h"
 #include "base/text.h"
+#include "derive/helper_waits.h"
 #include "derive/thread_states.h"
 
 /* With fewer steps it is unclear which of them are typical. */
@@ -284,15 +286,17 @@ static bool view_step_stats_compare_names(const struct table *table, struct view
 	const struct ops_views *views = table->views;
 	size_t names = ops_trace_string_count(views->trace), usual[OPS_ITERATION_KIND_COUNT] = {0};
 	struct name_sum *sums = ops_alloc_zeroed((names + 1) * (stats->outlier_count + OPS_ITERATION_KIND_COUNT), sizeof(*sums));
+	const struct ops_helper_waits *waits = ops_helper_waits_of(views->trace);
+	bool done = sums && waits;
 
 	for (size_t i = 0; i < table->count; i++)
 		usual[kind_of(table, i)] += !table->outlier[i];
 
-	for (uint32_t row = 0; sums && row < views->events->count; row++) {
+	for (uint32_t row = 0; done && row < views->events->count; row++) {
 		double self_ns = view_step_stats_own_ns(views, row);
 		size_t step = self_ns >= 0 ? view_step_at(views, view_start(views, row)) : table->count, list = 0;
 
-		if (step == table->count || views->host_steps->helps[views->events->track[row]])
+		if (step == table->count || views->host_steps->helps[views->events->track[row]] || ops_bit(waits->rows, row))
 			continue;
 		while (table->outlier[step] && list < stats->outlier_count && stats->outliers[list].step != step)
 			list++;
@@ -302,7 +306,7 @@ static bool view_step_stats_compare_names(const struct table *table, struct view
 		sums[list * (names + 1) + views->events->name[row]].self_ns += self_ns;
 		sums[list * (names + 1) + views->events->name[row]].calls += 1;
 	}
-	for (size_t i = 0; sums && i < stats->outlier_count; i++)
+	for (size_t i = 0; done && i < stats->outlier_count; i++)
 		for (uint32_t name = 0; name < names; name++) {
 			enum ops_iteration_kind kind = kind_of(table, stats->outliers[i].step);
 			const struct name_sum *here = &sums[(i + OPS_ITERATION_KIND_COUNT) * (names + 1) + name];
@@ -314,7 +318,7 @@ static bool view_step_stats_compare_names(const struct table *table, struct view
 				view_step_stats_add_name(&stats->outliers[i], excess);
 		}
 	ops_free(sums);
-	return sums != NULL;
+	return done;
 }
 
 /* --- waiting for a processor ---------------------------------------------------------------------------------------- */
