@@ -16,7 +16,7 @@ from opstrobe import _core
 from opstrobe.tui.app import TraceApp
 from opstrobe.tui.figures import bar, cell_text, curve, printable, shorten
 from opstrobe.tui.flame import FlameGraph, FlameView
-from opstrobe.tui.flame_model import ROOT, Flame
+from opstrobe.tui.flame_model import ROOT, Flame, calls_modules, name_modules
 from opstrobe.tui.help import Sheet
 from opstrobe.tui.live import LiveView
 from opstrobe.tui.source import Source
@@ -696,6 +696,21 @@ def test_boxes_of_a_flame_graph():
     assert boxes == {ROOT: (0, 0, 50), 0: (1, 0, 50), 2: (2, 0, 50)}
     assert flame.find("B") == {1} and flame.find("") == set()
     assert flame.time_of({0, 1}) == 100 and flame.time_of({1, 2}) == 90
+
+
+def test_modules_of_a_flame_graph_have_their_paths():
+    calls = ["nn.Module: Linear_0", "nn.Module: Linear_1", "nn.Module: Tanh_0", "train.py(3): main"]
+    modules = [
+        {"name": "nn.Module: Linear_0", "path": "blocks.0"},
+        {"name": "nn.Module: Linear_1", "path": "encoder"},
+        {"name": "nn.Module: Linear_1", "path": "decoder"},  # of another process
+        {"name": "", "path": "blocks.1"},
+    ]
+    reply = {"names": [{"name": name} for name in calls]}
+    assert calls_modules(reply)
+    name_modules(reply, modules)
+    assert [frame["name"] for frame in reply["names"]] == ["blocks.0", "Linear_1", "Tanh_0", "train.py(3): main"]
+    assert not calls_modules(reply)
 
 
 def test_figures():

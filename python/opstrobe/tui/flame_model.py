@@ -19,6 +19,25 @@ class Box:
     """In columns, at least 1."""
 
 
+_MODULE = "nn.Module: "
+
+
+def calls_modules(reply: dict[str, Any]) -> bool:
+    return any(frame["name"].startswith(_MODULE) for frame in reply["names"])
+
+
+def name_modules(reply: dict[str, Any], modules: list[dict[str, Any]]) -> None:
+    """Replaces the names of calls of modules by their paths, except for names that several modules share."""
+    paths: dict[str, set[str]] = {}
+    for module in modules:
+        paths.setdefault(module["name"], set()).add(module["path"])
+    for frame in reply["names"]:
+        name = frame["name"]
+        if name.startswith(_MODULE):
+            found = paths.get(name, set()) - {""}
+            frame["name"] = found.pop() if len(found) == 1 else name.removeprefix(_MODULE)
+
+
 @dataclass
 class Flame:
     """The reply to `stacks`: frames, each after its caller."""

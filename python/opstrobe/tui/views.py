@@ -16,7 +16,7 @@ from opstrobe._plain import printable
 from opstrobe.results.library_line import library_line
 from opstrobe.tui.figures import bar, cell_text, curve, place, shorten
 from opstrobe.tui.flame import FlameView
-from opstrobe.tui.flame_model import Flame
+from opstrobe.tui.flame_model import Flame, calls_modules, name_modules
 from opstrobe.tui.help import Sheet, Words
 from opstrobe.tui.source import Source, SourceError
 from opstrobe.tui.table import TableView
@@ -625,16 +625,17 @@ class FlameTab(View):
         return FlameView()
 
     def fetch(self, source: Source) -> Any:
-        return Flame(
-            source.get_of_steps(
-                "stacks",
-                metric=self._metric,
-                backward=self._backward,
-                wrappers=self._wrappers,
-                waits=self._waits,
-                frames=_FRAMES,
-            )
+        stacks = source.get_of_steps(
+            "stacks",
+            metric=self._metric,
+            backward=self._backward,
+            wrappers=self._wrappers,
+            waits=self._waits,
+            frames=_FRAMES,
         )
+        if calls_modules(stacks):
+            name_modules(stacks, source.get("modules")["modules"])
+        return Flame(stacks)
 
     def draw(self, flame: Flame) -> None:
         self.query_one(FlameView).show(flame)
