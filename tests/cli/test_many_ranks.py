@@ -89,6 +89,11 @@ def test_the_page_of_a_job_has_a_line_for_each_rank():
     others = [wait for name, wait in waits.items() if name != "rank-7"]
     assert late["wait"] == pytest.approx(sum(others) / len(others) - waits["rank-7"])
     assert f"to see one rank: opstrobe {RANKS}/rank-7.json.gz\n" in text
+    steps = {step: late for step, late in together["late_rank"].items() if step != "all" and late}
+    worst = max(steps, key=lambda step: steps[step]["wait"])
+    found = re.search(r"\nlongest in step (.*), for (.*): ([\d.]+ ms), mainly at nccl:all_to_all, ", text)
+    assert found and found[1] == worst and found[2] == steps[worst]["worker"]  # as on the page of ranks
+    assert pages.shows(found[3], steps[worst]["wait"])
     assert text.index("late rank: rank-7; ") < text.index("\nadvice\n1. ")
 
 

@@ -186,36 +186,66 @@ static void ranks_put_table(struct ranks_page *ranks, bool communicate, size_t l
 	page_table(&ranks->page, "ranks", &table, 0);
 }
 
+/* Writes in which step the others wait longest for a rank, as the page of ranks does, and for what. */
+static void ranks_put_longest(struct ranks_page *ranks)
+{
+	struct page *page = &ranks->page;
+	const struct view_names *steps = &ranks->workers[0].steps;
+	struct view_late_rank worst = {.worker = SIZE_MAX};
+	const struct view_worker *worker;
+	const struct view_late *late;
+	struct ops_string step = {0};
+	char time[OPS_FORMAT_ROOM], at[OPS_FORMAT_ROOM];
+
+	for (size_t i = 1; i < steps->texts.count; i++) {
+		struct view_late_rank here = view_late_rank_find((const struct view_worker *const *)ranks->order, ranks->count, view_names_at(steps, i));
+
+		if (here.worker == SIZE_MAX || (worst.worker != SIZE_MAX && here.wait_ns <= worst.wait_ns))
+			continue;
+		worst = here;
+		step = view_names_at(steps, i);
+	}
+	if (worst.worker == SIZE_MAX)
+		return;
+	worker = &ranks->workers[worst.worker];
+	late = &worker->lates[ops_intern_find(&worker->steps.texts, step.bytes, step.size) - 1];
+	ops_format_duration(time, worst.wait_ns);
+	ops_buffer_append_text(&page->out, page->markdown ? "\nlongest " : "longest ");
+	if (ranks->steps_max) {
+		ops_buffer_append_text(&page->out, "in step ");
+		page_name(page, step, 40, false);
+		ops_buffer_append_text(&page->out, ", ");
+	}
+	ops_buffer_append_text(&page->out, "for ");
+	page_name(page, ops_string_of(worker->name), 40, false);
+	ops_buffer_printf(&page->out, ": %s", time);
+	if (late->wait_ns) {
+		ops_buffer_append_text(&page->out, ", mainly at ");
+		page_name(page, ops_intern_text(&worker->texts, worker->names[late->collective]), 40, false);
+		page_at(worker->views.first_ns, late->span.start_ns, at);
+		ops_buffer_printf(&page->out, ", %s after its start", at);
+	}
+	ops_buffer_append_text(&page->out, "\n");
+}
+
 /* Writes which rank is late, and in which operation the others wait longest for it. */
 static void ranks_put_late(struct ranks_page *ranks, struct view_late_rank late)
 {
 	struct page *page = &ranks->page;
-	const struct view_worker *worker;
-	const struct view_late *worst = NULL;
-	char time[OPS_FORMAT_ROOM], at[OPS_FORMAT_ROOM];
+	char time[OPS_FORMAT_ROOM];
 
 	if (late.worker == SIZE_MAX) {
 		ops_buffer_append_text(&page->out, "\nno rank is late: all wait about equally long\n");
 		return;
 	}
-	worker = &ranks->workers[late.worker];
 	ops_format_duration(time, late.wait_ns);
 	ops_buffer_append_text(&page->out, "\n");
 	page_begin(page, PAGE_TITLE);
 	ops_buffer_append_text(&page->out, "late rank: ");
-	page_name(page, ops_string_of(worker->name), 40, false);
+	page_name(page, ops_string_of(ranks->workers[late.worker].name), 40, false);
 	page_end(page, PAGE_TITLE);
 	ops_buffer_printf(&page->out, "; the others wait %s%s longer than it does\n", time, ranks->steps_max ? " a step" : "");
-	for (size_t i = 0; i < worker->views.steps.count; i++)
-		if (worker->lates[i].wait_ns && (!worst || worker->lates[i].wait_ns > worst->wait_ns))
-			worst = &worker->lates[i];
-	if (!worst)
-		return;
-	ops_format_duration(time, (double)worst->wait_ns);
-	page_at(worker->views.first_ns, worst->span.start_ns, at);
-	ops_buffer_append_text(&page->out, page->markdown ? "\nlongest at " : "longest at ");
-	page_name(page, ops_intern_text(&worker->texts, worker->names[worst->collective]), 40, false);
-	ops_buffer_printf(&page->out, ", %s after its start: %s\n", at, time);
+	ranks_put_longest(ranks);
 }
 
 /* Writes how to see one rank. */
