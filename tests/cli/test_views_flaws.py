@@ -736,4 +736,4 @@ def test_the_line_of_an_operator_has_most_of_its_time(views, opstrobe):
     found = views([op("aten::mm", at, long, **{"Call stack": stack}) for at, long, stack in calls])
     (row,) = found["operators"]["rows"]
     assert (row["line"], row["lines"]) == ("a.py:2", 2)
-    assert "a.py:2, most of 2 lines" in opstrobe("worker.pt.trace.json").stdout
+    assert "a.py:2, 1 more" in opstrobe("worker.pt.trace.json").stdout

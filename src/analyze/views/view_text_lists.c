@@ -96,7 +96,7 @@ static void put_list(struct page *page, const char *title, const char *first, co
 		row->bar = most > 0 ? share / most : 0;
 		row->where = page_line(page, shown->calls_at[i], &where);
 		if (shown->lines[i] > 1) {
-			ops_buffer_printf(&where, ", most of %" PRIu32 " lines", shown->lines[i]);
+			ops_buffer_printf(&where, ", %" PRIu32 " more", shown->lines[i] - 1);
 			row->where = (struct ops_string){ops_buffer_text(&where), where.size};
 		}
 		result_add(&table, row);
