@@ -95,7 +95,8 @@ def test_steps_are_those_of_the_library_s_loop(answer, lightning_trace):
     """What the times of steps consist of: nothing of a call is in one step and something in the next."""
     steps = answer("views", lightning_trace)["steps"]
     assert (steps["from"], steps["names"]) == ("marks", ["0", "1", "2"])
-    assert 0 <= steps["waited_for_cpu"]["ratio"] <= 1
+    waited = steps["waited_for_cpu"]  # of so few short steps it may be unknown
+    assert waited is None or 0 <= waited["ratio"] <= 1
     for row, phases in zip(steps["rows"], steps["phases"]["rows"], strict=True):
         parts = ("dataloader", "cpu_exec", "other")
         assert all(row[part] > 0 for part in parts) and sum(row[part] for part in parts) == pytest.approx(row["total"])
