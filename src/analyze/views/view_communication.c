@@ -125,21 +125,12 @@ void view_operations_release(view_operation_list *list)
 	OPS_ARRAY_RELEASE(list);
 }
 
-void view_write_size(struct ops_json_writer *json, const char *key, int64_t bytes)
-{
-	ops_json_key(json, key);
-	if (bytes == RESULT_NULL)
-		ops_json_null(json);
-	else
-		ops_json_integer(json, bytes);
-}
-
 static void view_communication_write_operation(struct ops_json_writer *json, const struct view_operation *operation)
 {
 	ops_json_open(json, '{');
 	ops_json_member_string(json, "name", operation->name);
 	ops_json_member(json, "calls", (int64_t)operation->calls);
-	view_write_size(json, "total_bytes", operation->bytes);
+	ops_json_member_if(json, "total_bytes", operation->bytes != RESULT_NULL, operation->bytes);
 	ops_json_member_us(json, "total_latency", ops_intervals_length(&operation->ranges));
 	ops_json_close(json, '}');
 }

@@ -41,9 +41,6 @@ bool view_collectives_cover(const struct ops_views *views, const struct ops_inte
 /* Returns the sum of the sizes of listed collectives; RESULT_NULL if none is known. */
 int64_t view_collectives_bytes(const struct ops_views *views, const uint32_t *order, size_t count);
 
-/* Writes a size, or null for RESULT_NULL. */
-void view_write_size(struct ops_json_writer *json, const char *key, int64_t bytes);
-
 /* All collective operations of one name. */
 struct view_operation {
 	struct ops_string name;

@@ -540,8 +540,8 @@ static bool view_distributed_write_operation(const struct view_worker *worker, s
 	ops_json_open(json, '{');
 	ops_json_member_string(json, "name", ops_intern_text(&worker->texts, worker->names[order[0]]));
 	ops_json_member(json, "calls", (int64_t)count);
-	view_write_size(json, "total_bytes", bytes);
-	view_write_size(json, "avg_bytes", bytes == RESULT_NULL ? bytes : view_distributed_average(bytes, count));
+	ops_json_member_if(json, "total_bytes", bytes != RESULT_NULL, bytes);
+	ops_json_member_if(json, "avg_bytes", bytes != RESULT_NULL, view_distributed_average(bytes, count));
 	ops_json_member_us(json, "total_latency", latency_ns);
 	ops_json_member(json, "avg_latency", view_distributed_average(latency_ns, count * 1000));
 	ops_json_member_us(json, "data_transfer", transfer_ns);
